@@ -299,7 +299,7 @@ let package = Package(
                 "StratusModel", "StratusCoding", "StratusQuery", "StratusRecords", "StratusHTTP",
                 "StratusRuntime",
                 "StratusAssets", "StratusCluster", "StratusIdentity", "StratusPush",
-                "StratusContainers", "StratusGateway",
+                "StratusContainers", "StratusGateway", "StratusAdmin",
                 "StratusSimulation", "StratusSealing", "WireScenarios",
             ],
             exclude: ["Vectors"],

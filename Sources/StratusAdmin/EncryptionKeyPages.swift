@@ -26,15 +26,16 @@ enum EncryptionKeyPages {
         AdminRoute(
             "POST", "/v1/encryption-keys/databases/rotation", body: "container, environment",
             answer:
-                "gives the container's databases newer keys and seals their encrypted fields anew: "
-                + "a JSON line for each piece with the counts so far, the last with `failing` and "
-                + "`done`"
+                "gives the container's databases newer keys and seals their encrypted fields anew, "
+                + "from where an interrupted call came to: a JSON line for each piece with the "
+                + "counts so far, one with `failing` for each database that is not rotated to the "
+                + "end, and a last one with `done`, or with `stopped` and the reason"
         ) { try await Self.rotateDatabases($0, $0.json()) },
         AdminRoute(
             "POST", "/v1/encryption-keys/forgetting", body: "version, after",
             answer:
-                "`next` while containers are left to look at; then `forgotten`: another key may "
-                + "come under the version"
+                "`waitsMilliseconds` while what was begun may still arrive, `next` while containers "
+                + "are left to look at; then `forgotten`: another key may come under the version"
         ) { try await Self.forget($0, $0.json()) },
     ]
 
@@ -121,7 +122,7 @@ enum EncryptionKeyPages {
         let (survey, keys) = try Self.survey(exchange)
         let after = try Self.place(body["after"]?.string)
         let rotation = try await Self.rotation(survey, after: after)
-        try await exchange.note(
+        await exchange.noteAfterwards(
             "encryption-key rotate",
             "master \(keys.sealing), \(rotation.wrapped) containers behind "
                 + (after.map { Self.text($0) } ?? "the first"))
@@ -145,7 +146,7 @@ enum EncryptionKeyPages {
         guard try await exchange.registry.descriptor(of: container)?.state == .active else {
             throw AdminRefusal.missing("container")
         }
-        guard let rotation = try await DatabaseRotation(exchange.directory, of: container) else {
+        guard let rotation = DatabaseRotation(try exchange.directory, of: container) else {
             throw AdminRefusal(404, "NOT_FOUND", "this node has no encryption keys")
         }
         try await exchange.note("encryption-key rotate databases", "", container)
@@ -166,9 +167,11 @@ enum EncryptionKeyPages {
         }
         var json = JSONWriter()
         switch try await survey.forget(version, after: Self.place(body["after"]?.string)) {
+        case .settles(let milliseconds):
+            json.object { $0.member("waitsMilliseconds", milliseconds) }
         case .goesOn(let place): json.object { $0.member("next", Self.text(place)) }
         case .forgotten:
-            try await exchange.note("encryption-key forget", "master \(version)")
+            await exchange.noteAfterwards("encryption-key forget", "master \(version)")
             json.object { $0.member("forgotten", true) }
         case .unknown: json.object { $0.member("forgotten", false) }
         case .seals:

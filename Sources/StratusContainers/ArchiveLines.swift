@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusCoding
 import StratusHTTP
 import StratusIdentity
@@ -7,7 +8,14 @@ import StratusRuntime
 import Synchronization
 
 /// The archive as it goes out: a page in memory, never more.
+///
+/// A rotation may destroy the key of what a page holds, after it was read. Then the page is read
+/// again. An archive that cannot have what a person has sealed ends with an error: it never goes
+/// out without it.
 final class ArchiveLines: ResponseBody {
+    /// How often a page is read whose keys are gone.
+    private static let readCountMax = 4
+
     private let state: Mutex<(head: Bytes?, walk: ArchiveWalk)>
 
     private let form: RecordForm
@@ -28,12 +36,23 @@ final class ArchiveLines: ResponseBody {
         // Asked for one piece at a time, so nobody else moves the walk meanwhile.
         var walk = self.state.withLock { $0.walk }
         defer { self.state.withLock { [walk] in $0.walk = walk } }
-        while let piece = try await walk.next() {
+        var readCount = 0
+        while true {
+            let place = walk
+            guard let piece = try await walk.next() else { return nil }
             switch piece {
             case .records(let records, let database):
                 if records.isEmpty { continue }
-                let opened = try await self.keys?.open(records) { _ in database }
-                return self.lines(records, opened ?? .none, in: database.scope)
+                let opened = try await self.open(records, of: database)
+                if opened.lacksKeys {
+                    readCount += 1
+                    guard readCount < Self.readCountMax else {
+                        throw RouteError.refused("the keys of encrypted fields are gone")
+                    }
+                    walk = place
+                    continue
+                }
+                return self.lines(records, opened, in: database.scope)
             case .subscriptions(let found, let scope):
                 if !found.isEmpty { return self.lines(found, in: scope) }
             case .keyValues(let entries, let scope):
@@ -44,7 +63,17 @@ final class ArchiveLines: ResponseBody {
                 return self.line(about: zone, in: scope, "incomplete")
             }
         }
-        return nil
+    }
+
+    private func open(_ records: [Record], of database: DatabaseID) async throws -> OpenedFields {
+        if let keys = self.keys { return try await keys.open(records) { _ in database } }
+        let hasSealed = records.contains { record in
+            record.fields.contains { if case .sealed = $0.value { true } else { false } }
+        }
+        guard !hasSealed else {
+            throw RouteError.refused("this node has no keys for encrypted fields")
+        }
+        return .none
     }
 
     private func lines(

@@ -60,7 +60,7 @@ package struct ContainerErasure: Sendable {
         // Below level 2 nobody has made one, and not everybody could read the question.
         if self.store.router.level.allows(.two) {
             // The key last: what it seals is of no use without it.
-            kinds += [.pushKey, .containerKey]
+            kinds += [.keyRotation, .pushKey, .containerKey]
         }
         for kind in kinds {
             let rows = try await self.rows(

@@ -8,6 +8,10 @@ import StratusSealing
 /// Gives every database of a container a newer key, and seals its encrypted fields anew, while
 /// clients go on. Each call of ``next()`` does a bounded piece.
 ///
+/// A rotation that was interrupted goes on at the database that it had come to, with the key that
+/// this database got. The walk through that database begins anew: what is sealed under the key
+/// already, the partition does not name.
+///
 /// The old keys of a database are destroyed once no record needs them, unless it has files: those
 /// stay sealed under the key that was the newest when they came.
 package struct DatabaseRotation: Sendable {
@@ -19,148 +23,233 @@ package struct DatabaseRotation: Sendable {
 
     /// The counts so far.
     package struct Progress: Sendable, Equatable {
-        /// Databases, or parts of them, that have a newer key now.
+        /// Databases, or parts of them, that have a newer key now, those of interrupted runs among
+        /// them.
         package var databaseCount = 0
+        /// Records that this run has sealed anew.
         package var recordCount = 0
         /// Old keys that are still there because their database has files.
         package var olderKeyCount = 0
-        /// Databases that were not rotated to the end. Their old keys are still there.
-        package var failing: [Failing] = []
+        /// Databases that were not rotated to the end, those of interrupted runs among them. Their
+        /// old keys are still there.
+        package var failingCount = 0
+        /// When the rotation began that this run goes on with. Nil: it began itself.
+        package var resumedMilliseconds: Int64?
 
         package init() {}
     }
 
     private enum Step: Sendable {
-        case users(after: Bytes?)
+        case start
+        case owners(DatabaseWalk)
+        case parts(of: String, DatabaseWalk, from: KeyRotation.Place?)
         case database(DatabaseID)
-        case zone(DatabaseID, String, after: String?, version: UInt32, triesLeft: Int)
+        case zone(DatabaseID, String, after: String?, version: UInt32, idleCount: Int)
         case end(DatabaseID, version: UInt32)
+        case finish
+
+        /// Whose failure ends only the work on this owner's database.
+        var owner: String? {
+            switch self {
+            case .start, .owners, .finish: nil
+            case .parts(let owner, _, _): owner
+            case .database(let database), .zone(let database, _, _, _, _), .end(let database, _):
+                database.owner
+            }
+        }
 
         var database: DatabaseID? {
             switch self {
-            case .users: nil
+            case .start, .owners, .finish, .parts: nil
             case .database(let database), .zone(let database, _, _, _, _), .end(let database, _):
                 database
             }
         }
     }
 
-    private static let userCountMax = 20
-    /// How often one page is asked for again because records on it change all the time.
-    private static let tryCountMax = 16
+    /// How often in a row one page is asked for again of which no record could be sealed anew,
+    /// because all of them changed meanwhile.
+    private static let idleCountMax = 64
     /// Sealed bytes of one command.
     private static let commandSizeMax = 1 << 20
 
     private let container: ContainerReference
-    private let layout: ContainerLayout
+    private let registry: ContainerRegistry
     private let keys: DatabaseKeys
     private let reader: ArchiveReader
+    private let retries: Retries
     private var store: IdentityStore { self.reader.store }
-    private var steps: [Step]
+    private var note: KeyRotationNote?
+    /// The next one first.
+    private var steps: [Step] = [.start]
     package private(set) var progress = Progress()
+    /// What the last piece found that cannot be rotated to the end.
+    package private(set) var failing: [Failing] = []
 
     /// Nil: this node has no encryption keys.
-    package init?(_ directory: Directory, of container: ContainerReference) async throws {
+    package init?(
+        _ directory: Directory, of container: ContainerReference, retries: Retries = Retries()
+    ) {
         guard let keys = directory.keys else { return nil }
         self.container = container
         self.keys = keys
+        self.registry = directory.registry
         self.reader = ArchiveReader(store: directory.accounts.store)
-        self.layout = try await directory.registry.layout(of: container)
-        let open = try await directory.registry.publicDatabase(of: container)
-        self.steps = open.parts.map { .database($0) } + [.users(after: nil)]
+        self.retries = retries
     }
 
     /// One piece.
     ///
     /// - Returns: false at the end.
+    /// - Throws: where nothing goes on now. Another run goes on from here.
     package mutating func next() async throws -> Bool {
+        self.failing = []
         guard let step = self.steps.first else { return false }
         self.steps.removeFirst()
         do {
             try await self.run(step)
-        } catch let error as RouteError {
-            // Without the list of users nothing goes on.
-            guard let database = step.database else { throw error }
-            self.fail(database, error)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            guard let owner = step.owner, !(error is Stopped) else {
+                throw Stopped.cause(of: error)
+            }
+            self.fail(owner, step.database, (error as? RouteError)?.reason ?? "\(error)")
         }
         return true
     }
 
-    private mutating func fail(_ database: DatabaseID, _ error: RouteError) {
-        let reason =
-            switch error {
-            case .refused(let reason): reason
-            case .notExecuted, .outcomeUnknown: "its partition does not answer"
-            case .upgrading: "the cluster is being upgraded"
-            }
-        self.fail(database, reason)
+    /// What ends this run, and not the work on one database only.
+    private struct Stopped: Error {
+        var cause: RouteError
+
+        static func cause(of error: any Error) -> any Error {
+            (error as? Stopped)?.cause ?? error
+        }
     }
 
     /// Leaves a database as it is, with its old keys.
-    private mutating func fail(_ database: DatabaseID, _ reason: String) {
-        self.progress.failing.append(Failing(owner: database.owner, reason: reason))
-        self.steps.removeAll { $0.database == database }
+    private mutating func fail(_ owner: String, _ database: DatabaseID?, _ reason: String) {
+        self.failing.append(Failing(owner: owner, reason: reason))
+        self.progress.failingCount += 1
+        if let database { self.steps.removeAll { $0.database == database } }
     }
 
     private mutating func run(_ step: Step) async throws {
         switch step {
-        case .users(let after): try await self.addUsers(after)
+        case .start: try await self.start()
+        case .owners(var walk):
+            guard let owner = try await self.retries.run({ try await walk.next() }) else { break }
+            self.steps.insert(
+                contentsOf: [.parts(of: owner, walk, from: nil), .owners(walk)], at: 0)
+        case .parts(let owner, let walk, let place):
+            var parts = try await self.retries.run { try await walk.parts(of: owner) }
+            // Those before were done. One that came since has a key from after the begin.
+            if let place, let number = parts.firstIndex(where: place.isIn) {
+                parts.removeFirst(number)
+            }
+            self.steps.insert(contentsOf: parts.map { .database($0) }, at: 0)
         case .database(let database): try await self.begin(database)
-        case .zone(let database, let zone, let after, let version, let triesLeft):
-            try await self.reseal(database, zone, after, version, triesLeft)
+        case .zone(let database, let zone, let after, let version, let idleCount):
+            try await self.reseal(database, zone, after, version, idleCount)
         case .end(let database, let version):
             let resealed = try await self.submit(
                 ResealFields(database: database, items: [], retiresBelow: version))
             self.progress.olderKeyCount += Int(clamping: resealed.olderKeyCount)
+        case .finish:
+            try await self.retries.run { [note] in try await note?.remove() }
         }
     }
 
-    private mutating func addUsers(_ after: Bytes?) async throws {
-        let users = try await self.store.page(
-            .user, of: IdentityKey.home(self.container), at: .container(self.container),
-            after: after, limit: Self.userCountMax)
-        for user in users {
-            let name = String(decoding: user.name, as: UTF8.self)
-            let database = self.layout.privateDatabase(of: name, in: self.container)
-            for part in try await PrivateParts(store: self.store).parts(of: database) {
-                self.steps.append(.database(part))
-            }
+    private mutating func start() async throws {
+        let (container, store) = (self.container, self.store)
+        let note = try await self.retries.run {
+            try await KeyRotationNote("databases", of: container, store)
         }
-        if users.count == Self.userCountMax { self.steps.append(.users(after: users.last?.name)) }
+        self.note = note
+        let rotation = note.rotation
+        guard let place = rotation.place else {
+            self.steps = [
+                .owners(DatabaseWalk(of: container, self.registry, store)), .finish,
+            ]
+            return
+        }
+        self.progress.resumedMilliseconds = rotation.begunMilliseconds
+        self.progress.databaseCount = Int(clamping: rotation.databaseCount)
+        self.progress.failingCount = Int(clamping: rotation.failingCount)
+        let walk = DatabaseWalk(of: container, self.registry, store, after: place.owner)
+        self.steps = [.parts(of: place.owner, walk, from: place), .owners(walk), .finish]
     }
 
     private mutating func begin(_ database: DatabaseID) async throws {
-        guard let version = try await self.keys.rotate(database) else { return }
+        guard let note = self.note else { return }
+        let newest = try await self.retries.run { [keys] in
+            try await keys.newestVersion(of: database)
+        }
+        guard let newest, newest < .max else { return }
+        let place: KeyRotation.Place
+        if let known = note.rotation.place, known.isIn(database) {
+            place = known
+        } else {
+            place = KeyRotation.Place(database, version: newest + 1)
+            // Written before the key is made, so that no other run makes a second one.
+            try await self.write { $0.place = place }
+        }
+        let made = try await self.retries.run { [keys] in
+            try await keys.rotate(database, to: place.version)
+        }
+        guard let version = made else { return }
         self.progress.databaseCount += 1
         var steps: [Step] = []
         if database.scope == .private {
-            for zone in try await self.reader.zones(of: database) {
-                steps.append(
-                    .zone(
-                        database, zone, after: nil, version: version, triesLeft: Self.tryCountMax))
+            let zones = try await self.retries.run { [reader] in
+                try await reader.zones(of: database)
+            }
+            steps = zones.map {
+                .zone(database, $0, after: nil, version: version, idleCount: 0)
             }
         }
         self.steps.insert(contentsOf: steps + [.end(database, version: version)], at: 0)
+    }
+
+    /// Writes the counts, and what else is to be known.
+    private mutating func write(_ change: (inout KeyRotation) -> Void) async throws {
+        guard let note = self.note else { return }
+        let progress = self.progress
+        do {
+            self.note = try await self.retries.run {
+                var note = note
+                try await note.write {
+                    $0.databaseCount = UInt64(progress.databaseCount)
+                    $0.failingCount = UInt64(progress.failingCount)
+                    change(&$0)
+                }
+                return note
+            }
+        } catch let error as RouteError { throw Stopped(cause: error) }
     }
 
     // MARK: Fields
 
     private mutating func reseal(
         _ database: DatabaseID, _ zone: String, _ after: String?, _ version: UInt32,
-        _ triesLeft: Int
+        _ idleCount: Int
     ) async throws {
-        let page = try await self.reader.sealedRecords(
-            SealedAsk(database: database, zone: zone, after: after, below: version))
-        let opened = try await self.keys.open(page.records) { _ in database }
-        guard let sealer = try await self.keys.fieldSealer(version, of: database) else {
-            throw RouteError.refused("its new key is gone")
+        let (reader, keys) = (self.reader, self.keys)
+        let (page, opened, sealer) = try await self.retries.run {
+            let page = try await reader.sealedRecords(
+                SealedAsk(database: database, zone: zone, after: after, below: version))
+            return (
+                page, try await keys.open(page.records) { _ in database },
+                try await keys.fieldSealer(version, of: database)
+            )
         }
+        guard let sealer else { throw RouteError.refused("its new key is gone") }
         var items: [ResealFields.Item] = []
         for record in page.records {
             guard opened.closed(of: record).isEmpty else {
-                self.fail(
-                    database, "an encrypted field of record '\(record.name)' does not open")
-                return
+                throw RouteError.refused(
+                    "an encrypted field of record '\(record.name)' does not open")
             }
             items.append(Self.item(record, opened, sealer, zone: zone, version))
         }
@@ -172,18 +261,19 @@ package struct DatabaseRotation: Sendable {
         }
         self.progress.recordCount += count
         if count < items.count {
-            // Somebody saved one of them meanwhile, and its other fields are as they were.
-            guard triesLeft > 1 else {
+            // Somebody saved one of them meanwhile, and its other fields are as they were. What
+            // was sealed anew stays so: as long as one is on each page, this comes to an end.
+            let idleCount = count > 0 ? 0 : idleCount + 1
+            guard idleCount < Self.idleCountMax else {
                 throw RouteError.refused("records of zone '\(zone)' change too often")
             }
+            if idleCount > 0 { try await self.retries.wait(idleCount / 8) }
             self.steps.insert(
-                .zone(database, zone, after: after, version: version, triesLeft: triesLeft - 1),
+                .zone(database, zone, after: after, version: version, idleCount: idleCount),
                 at: 0)
         } else if let next = page.next {
             self.steps.insert(
-                .zone(
-                    database, zone, after: next, version: version, triesLeft: Self.tryCountMax),
-                at: 0)
+                .zone(database, zone, after: next, version: version, idleCount: 0), at: 0)
         }
     }
 
@@ -220,11 +310,14 @@ package struct DatabaseRotation: Sendable {
         return parts
     }
 
+    /// It may be carried out twice: a record that has changed is left as it is.
     private func submit(_ reseal: ResealFields) async throws -> ResealedFields {
-        guard
-            case .resealed(let resealed) = try await self.store.submit(
-                .resealFields(reseal), to: reseal.database)
-        else { throw RouteError.refused("an outcome of another kind") }
-        return resealed
+        try await self.retries.run { [store] in
+            guard
+                case .resealed(let resealed) = try await store.submit(
+                    .resealFields(reseal), to: reseal.database)
+            else { throw RouteError.refused("an outcome of another kind") }
+            return resealed
+        }
     }
 }

@@ -38,6 +38,8 @@ package struct MasterSurvey: Sendable {
     }
 
     package enum Forgetting: Sendable, Equatable {
+        /// What was begun under that version may still arrive for so long: ask again then.
+        case settles(milliseconds: Int64)
         /// The slice has nothing under that version.
         case goesOn(after: ContainerReference)
         case forgotten
@@ -47,17 +49,20 @@ package struct MasterSurvey: Sendable {
         case seals
         /// It wraps this container's key.
         case wraps(ContainerReference)
-        /// Nobody can say what wraps this container's key.
+        /// Nobody can say now what wraps this container's key.
         case unreadable(ContainerReference, String)
     }
 
     private let registry: ContainerRegistry
     private let keys: ContainerKeys
     private let slice: Int
+    private let retries: Retries
 
     package init(
-        _ registry: ContainerRegistry, _ keys: ContainerKeys, slice: Int = Self.sliceCount
+        _ registry: ContainerRegistry, _ keys: ContainerKeys, slice: Int = Self.sliceCount,
+        retries: Retries = Retries()
     ) {
+        self.retries = retries
         self.registry = registry
         self.keys = keys
         self.slice = slice
@@ -70,12 +75,22 @@ package struct MasterSurvey: Sendable {
         return (containers, containers.count == self.slice ? containers.last : nil)
     }
 
+    /// A partition that does not answer says nothing of its container's key, and keeps no other
+    /// from being looked at.
+    private func state(of container: ContainerReference) async -> ContainerKeys.State {
+        do {
+            return try await self.retries.run { [keys] in try await keys.state(of: container) }
+        } catch {
+            return .closed(master: nil, reason: (error as? RouteError)?.reason ?? "\(error)")
+        }
+    }
+
     package func count(after last: ContainerReference?) async throws(RouteError) -> Counts {
         var counts = Counts()
         let (containers, next) = try await self.page(after: last)
         counts.next = next
         for container in containers {
-            switch try await self.keys.state(of: container) {
+            switch await self.state(of: container) {
             case .none: counts.withoutKey += 1
             case .wrapped(let version): counts.wrapped[version, default: 0] += 1
             case .closed(let version, let reason):
@@ -98,36 +113,39 @@ package struct MasterSurvey: Sendable {
             do throws(RouteError) {
                 if try await self.keys.wrapAnew(container) { rotation.wrapped += 1 }
             } catch {
-                let reason =
-                    switch error {
-                    case .refused(let reason): reason
-                    case .notExecuted: "its partition does not answer: run it again"
-                    case .outcomeUnknown: "it is not known whether it was wrapped: run it again"
-                    case .upgrading: "the cluster is being upgraded"
-                    }
-                rotation.failing.append(Failing(container: container, reason: reason))
+                rotation.failing.append(Failing(container: container, reason: error.reason))
             }
         }
         return rotation
     }
 
     /// Forgets which key a version is, once every slice has been seen to have nothing under it.
+    ///
+    /// - Parameter last: nil: begins. Nobody on any node wraps under the version from then on,
+    ///   unless something is found under it.
     package func forget(_ version: UInt32, after last: ContainerReference?)
         async throws(RouteError) -> Forgetting
     {
         if version == self.keys.sealing { return .seals }
+        switch try await self.keys.agreement.leave(version) {
+        case .unknown: return .unknown
+        case .settles(let milliseconds): return .settles(milliseconds: milliseconds)
+        case .settled: break
+        }
         let (containers, next) = try await self.page(after: last)
         for container in containers {
-            switch try await self.keys.state(of: container) {
+            let found: Forgetting
+            switch await self.state(of: container) {
             case .none: continue
-            case .wrapped(let under):
-                if under == version { return .wraps(container) }
-            case .closed(let under?, _):
-                if under == version { return .wraps(container) }
-            case .closed(nil, let reason): return .unreadable(container, reason)
+            case .wrapped(let under), .closed(let under?, _):
+                if under != version { continue }
+                found = .wraps(container)
+            case .closed(nil, let reason): found = .unreadable(container, reason)
             }
+            try await self.keys.agreement.keep(version)
+            return found
         }
         if let next { return .goesOn(after: next) }
-        return try await self.keys.agreement.forget(version) ? .forgotten : .unknown
+        return try await self.keys.agreement.free(version) ? .forgotten : .unknown
     }
 }

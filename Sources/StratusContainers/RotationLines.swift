@@ -1,10 +1,12 @@
+import StratusCluster
 import StratusHTTP
 package import StratusModel
 import StratusRuntime
 import Synchronization
 
 /// A rotation of databases' keys as it goes on: one line of JSON for each piece, with the counts so
-/// far. The last line says that it is done.
+/// far, and one for each database that cannot be rotated to the end. The last line says `done`, or
+/// in `stopped` why nothing goes on now.
 package final class RotationLines: ResponseBody {
     private let rotation: Mutex<(walk: DatabaseRotation, isDone: Bool)>
 
@@ -14,27 +16,40 @@ package final class RotationLines: ResponseBody {
         // Asked for one piece at a time, so nobody else moves it meanwhile.
         var (walk, isDone) = self.rotation.withLock { $0 }
         if isDone { return nil }
-        isDone = try await !walk.next()
+        var stopped: String?
+        do { isDone = try await !walk.next() } catch let error as RouteError {
+            stopped = error.reason
+            isDone = true
+        }
         self.rotation.withLock { [walk, isDone] in $0 = (walk, isDone) }
-        let progress = walk.progress
-        var json = JSONWriter()
-        json.object {
-            $0.member("databases", Int64(progress.databaseCount))
-            $0.member("records", Int64(progress.recordCount))
-            $0.member("olderKeys", Int64(progress.olderKeyCount))
-            if isDone {
-                $0.key("failing")
-                $0.array { array in
-                    for one in progress.failing {
-                        array.object {
-                            $0.member("owner", one.owner)
-                            $0.member("reason", one.reason)
-                        }
-                    }
-                }
-                $0.member("done", true)
+        var lines = Bytes()
+        for one in walk.failing {
+            lines += Self.line {
+                $0.member("owner", one.owner)
+                $0.member("failing", one.reason)
             }
         }
+        let progress = walk.progress
+        return lines
+            + Self.line {
+                $0.member("databases", Int64(progress.databaseCount))
+                $0.member("records", Int64(progress.recordCount))
+                $0.member("olderKeys", Int64(progress.olderKeyCount))
+                $0.member("failures", Int64(progress.failingCount))
+                if let time = progress.resumedMilliseconds {
+                    $0.member("resumed", WallTime.text(time))
+                }
+                if let stopped {
+                    $0.member("stopped", stopped)
+                } else if isDone {
+                    $0.member("done", true)
+                }
+            }
+    }
+
+    private static func line(_ members: (inout JSONWriter) -> Void) -> Bytes {
+        var json = JSONWriter()
+        json.object { members(&$0) }
         return json.finish() + [0x0A]
     }
 }

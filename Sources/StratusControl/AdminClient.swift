@@ -51,7 +51,12 @@ package struct AdminClient: Sendable {
     package init(_ target: Target, loop: EventLoop) async throws(Failure) {
         self.node = target.node
         self.hasCertificate = target.certificateFile != nil
-        self.client = HTTPClient(try await Self.endpoint(target), loop: loop, idleCountMax: 1)
+        var limits = HTTPLimits()
+        // ``send(_:_:body:contentType:deadline:)`` has its own; what is handed over piece by piece has
+        // none.
+        limits.bodySizeMax = ByteCount(.max)
+        self.client = HTTPClient(
+            try await Self.endpoint(target), loop: loop, idleCountMax: 1, limits: limits)
         if let path = target.tokenFile {
             let bytes: Bytes
             do throws(SmallFile.Failure) {
@@ -81,16 +86,79 @@ package struct AdminClient: Sendable {
         contentType: String = "application/json",
         deadline: Duration = .seconds(30)
     ) async throws(Failure) -> Answer {
-        var headers = HeaderFields()
-        if let token { headers.append("Authorization", "Bearer " + token.reveal()) }
-        if !body.isEmpty { headers.append("Content-Type", contentType) }
         do throws(HTTPClientError) {
             let (head, body) = try await self.client.send(
                 HTTPClientRequest(
-                    method: method, target: target, headers: headers, body: .bytes(body)),
+                    method: method, target: target, headers: self.headers(body, contentType),
+                    body: .bytes(body)),
                 deadline: deadline)
             return Answer(status: head.status, body: body)
         } catch { throw self.failure(error) }
+    }
+
+    /// One request whose answer is handed over piece by piece, however long it is.
+    ///
+    /// - Parameter take: false: the rest is not wanted.
+    package func pieces(
+        _ method: String, _ target: String, body: Bytes = [], deadline: Duration = Self.longWork,
+        take: (Bytes) throws(Failure) -> Bool
+    ) async throws(Failure) {
+        let response: HTTPClientResponse
+        do throws(HTTPClientError) {
+            response = try await self.client.open(
+                HTTPClientRequest(
+                    method: method, target: target,
+                    headers: self.headers(body, "application/json"), body: .bytes(body)),
+                deadline: deadline)
+        } catch { throw self.failure(error) }
+        var refusal = Bytes()
+        while let piece = try await self.piece(of: response) {
+            if response.head.status >= 300 {
+                refusal += piece
+                if refusal.count <= Self.refusalSizeMax { continue }
+            } else if try take(piece) {
+                continue
+            }
+            await response.abandon()
+            break
+        }
+        _ = try self.require(Answer(status: response.head.status, body: refusal))
+    }
+
+    /// One request whose answer is lines, of which each is handed over as it comes.
+    package func lines(
+        _ method: String, _ target: String, body: Bytes = [],
+        take: (Bytes) throws(Failure) -> Bool
+    ) async throws(Failure) {
+        var rest = Bytes()
+        try await self.pieces(method, target, body: body) { piece throws(Failure) in
+            rest += piece
+            while let end = rest.firstIndex(of: 0x0A) {
+                let line = Bytes(rest[..<end])
+                rest.removeFirst(end + 1)
+                if !line.isEmpty, try !take(line) { return false }
+            }
+            guard rest.count <= Self.lineSizeMax else {
+                throw Failure(.inputOutput, "the node's answer is not lines")
+            }
+            return true
+        }
+    }
+
+    private static let lineSizeMax = 1 << 20
+    private static let refusalSizeMax = 1 << 20
+
+    private func piece(of response: HTTPClientResponse) async throws(Failure) -> Bytes? {
+        do throws(HTTPClientError) { return try await response.next() } catch {
+            throw self.failure(error)
+        }
+    }
+
+    private func headers(_ body: Bytes, _ contentType: String) -> HeaderFields {
+        var headers = HeaderFields()
+        if let token { headers.append("Authorization", "Bearer " + token.reveal()) }
+        if !body.isEmpty { headers.append("Content-Type", contentType) }
+        return headers
     }
 
     /// The answer, or what its status says in words and exit code.

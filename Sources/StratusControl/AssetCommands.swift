@@ -86,39 +86,42 @@ struct AssetCommands {
     }
 
     private func lost() async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try self.client.require(
-            try await self.client.send(
-                "GET", "/v1/assets/lost", body: [], deadline: AdminClient.longWork))
-        var table = TextTable([
-            .init("CONTAINER"), .init("ENVIRONMENT"), .init("DATABASE"), .init("OWNER"),
-            .init("ZONE"), .init("RECORD"), .init("BYTES", alignsRight: true),
-        ])
-        var (count, isDone) = (0, false)
-        var failing = ""
-        for line in answer.body.split(separator: 0x0A) {
-            guard let root = try? JSONDocument(parsing: Array(line)).root else { continue }
+        var (count, isDone, isWritten) = (0, false, true)
+        var failingCount = 0
+        try await self.client.lines("GET", "/v1/assets/lost") { line in
+            guard let root = try? JSONDocument(parsing: line).root else { return true }
             func text(_ key: String) -> String { root[key]?.string ?? "" }
+            var said = ""
             if root["done"]?.bool == true {
                 isDone = true
+                said = count == 0 ? "no file is lost\n" : ""
             } else if root["failing"] != nil {
-                failing += "not looked at: a partition of \(text("container")) "
-                failing += "(\(text("environment"))): \(text("failing"))\n"
+                failingCount += 1
+                said = "not looked at: a partition of \(text("container")) "
+                said += "(\(text("environment"))): \(text("failing"))\n"
             } else {
                 count += 1
-                table.append([
-                    text("container"), text("environment"), text("database"), text("owner"),
-                    text("zone"), text("recordName"), "\(root["size"]?.int64 ?? 0)",
-                ])
+                said = Self.line(root, text)
             }
+            isWritten =
+                self.write(self.isJSON ? String(decoding: line, as: UTF8.self) + "\n" : said)
+                == .success
+            return isWritten
         }
+        guard isWritten else { return .inputOutput }
         guard isDone else {
             throw AdminClient.Failure(.inputOutput, "the answer was cut off: ask again")
         }
-        let shown =
-            self.isJSON
-            ? self.write(answer.text)
-            : self.write((count == 0 ? "no file is lost\n" : table.write()) + failing)
-        return shown == .success && !failing.isEmpty ? .refused : shown
+        return failingCount == 0 ? .success : .refused
+    }
+
+    /// One lost file. There is no table: its widths would be known at the end only.
+    private static func line(_ root: JSONValue, _ text: (String) -> String) -> String {
+        let database = [text("database"), text("owner")].filter { !$0.isEmpty }
+        let record = [text("zone"), text("recordName")].filter { !$0.isEmpty }
+        return "\(text("container")) (\(text("environment"))), \(database.joined(separator: " ")): "
+            + (record.isEmpty ? "no record" : "record \(record.joined(separator: "/"))")
+            + ", \(root["size"]?.int64 ?? 0) bytes\n"
     }
 
     private func show(_ status: (root: JSONValue, text: String)) -> ExitCode {

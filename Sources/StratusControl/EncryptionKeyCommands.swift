@@ -10,6 +10,8 @@ struct EncryptionKeyCommands: AdminConversation {
 
     /// Slices that one command asks for: a hundred containers each.
     private static let sliceCountMax = 1_000
+    /// How often one command waits until what was begun under a version has arrived.
+    private static let settlingCountMax = 10
 
     static let definition = CommandDefinition(
         "encryption-key", "The keys that files and encrypted fields are sealed under",
@@ -38,8 +40,9 @@ struct EncryptionKeyCommands: AdminConversation {
                     "Clients go on meanwhile. A database's old keys are destroyed once no record "
                         + "needs them. Where it has files they stay: a file keeps the key that it "
                         + "was sealed under until it is replaced.",
-                    "If it is interrupted, run it again. Exit code 1 if a database could not be "
-                        + "rotated to the end.",
+                    "If it is interrupted, run it again: it goes on where it was. Exit code 1 if a "
+                        + "database could not be rotated to the end. With --json, the answer is "
+                        + "lines.",
                 ],
                 options: [
                     .value("container", .text("ID"), required: true, "The container"),
@@ -63,9 +66,11 @@ struct EncryptionKeyCommands: AdminConversation {
                 "forget", "Let another key come under the version of a master key",
                 discussion: [
                     "Use this where the first node was given a wrong file. Refused while the "
-                        + "version wraps a container's key, or seals. Every node that has noted the "
-                        + "key must then be started once with the version in keys.retiredMasters and "
-                        + "not in keys.masterFiles."
+                        + "version wraps a container's key, or seals. Takes 15 s: until then a node "
+                        + "may be wrapping a key under it. The forgotten key never comes under this "
+                        + "version again, whichever node still has its file.",
+                    "Every node that has noted the key must then be started once with the version "
+                        + "in keys.retiredMasters and not in keys.masterFiles.",
                 ],
                 positionals: [
                     PositionalDefinition(
@@ -255,36 +260,51 @@ struct EncryptionKeyCommands: AdminConversation {
             $0.member("container", self.invocation.value("container"))
             $0.member("environment", self.invocation.value("environment"))
         }
-        let answer = try self.client.require(
-            try await self.client.send(
-                "POST", "/v1/encryption-keys/databases/rotation", body: json.finish(),
-                deadline: AdminClient.longWork))
-        guard let line = answer.body.split(separator: 0x0A).last,
-            let root = try? JSONDocument(parsing: Array(line)).root, root["done"]?.bool == true
-        else {
-            throw AdminClient.Failure(
-                .inputOutput, "the rotation was interrupted: run it again")
-        }
-        let failing = ClusterFacts.array(root, "failing")
-        if self.isJSON {
-            guard self.show(String(decoding: line, as: UTF8.self) + "\n") == .success else {
-                return .inputOutput
+        var (isDone, isWritten, isShown) = (false, true, false)
+        var (count, failures, stopped) = ([Int64](), 0 as Int64, nil as String?)
+        try await self.client.lines(
+            "POST", "/v1/encryption-keys/databases/rotation", body: json.finish()
+        ) { line in
+            guard let root = try? JSONDocument(parsing: line).root else { return true }
+            if self.isJSON {
+                isWritten = self.show(String(decoding: line, as: UTF8.self) + "\n") == .success
             }
-            return failing.isEmpty ? .success : .refused
+            if let reason = root["failing"]?.string {
+                let owner = root["owner"]?.string ?? ""
+                if !self.isJSON {
+                    isWritten =
+                        self.show(
+                            "the \(owner.isEmpty ? "public database" : "database of \(owner)") "
+                                + "has its old keys still: \(reason)\n") == .success
+                }
+                return isWritten
+            }
+            if !self.isJSON, !isShown, let time = root["resumed"]?.string {
+                isShown = true
+                isWritten =
+                    self.show("going on with the rotation that began at \(time)\n") == .success
+            }
+            count = ["databases", "records", "olderKeys"].map { root[$0]?.int64 ?? 0 }
+            failures = root["failures"]?.int64 ?? 0
+            stopped = root["stopped"]?.string
+            isDone = root["done"]?.bool == true
+            return isWritten
         }
-        var text = ""
-        for one in failing {
-            let owner = one["owner"]?.string ?? ""
-            text += "the \(owner.isEmpty ? "public database" : "database of \(owner)") has its old "
-            text += "keys still: \(one["reason"]?.string ?? "")\n"
+        guard isWritten else { return .inputOutput }
+        guard isDone, count.count == 3 else {
+            throw AdminClient.Failure(
+                stopped == nil ? .inputOutput : .temporary,
+                "the rotation was interrupted\(stopped.map { ": " + $0 } ?? ""). Run it again: it "
+                    + "goes on where it was")
         }
-        text += "\(root["databases"]?.int64 ?? 0) databases have newer keys, and "
-        text += "\(root["records"]?.int64 ?? 0) records are sealed anew\n"
-        if let older = root["olderKeys"]?.int64, older > 0 {
-            text += "\(older) older keys stay for files\n"
+        if !self.isJSON {
+            var text = "\(count[0]) databases have newer keys, and \(count[1]) records were sealed "
+            text += "anew\n"
+            if count[2] > 0 { text += "\(count[2]) older keys stay for files\n" }
+            if failures > 0 { text += "\(failures) databases have their old keys still\n" }
+            guard self.show(text) == .success else { return .inputOutput }
         }
-        let shown = self.show(text)
-        return shown == .success && !failing.isEmpty ? .refused : shown
+        return failures == 0 ? .success : .refused
     }
 
     private func forget() async throws(AdminClient.Failure) -> ExitCode {
@@ -296,7 +316,16 @@ struct EncryptionKeyCommands: AdminConversation {
                 $0.member("version", version)
                 if let place { $0.member("after", place) }
             }
-            return try await self.ask("POST", "/v1/encryption-keys/forgetting", body: json.finish())
+            let body = json.finish()
+            for _ in 0..<Self.settlingCountMax {
+                let answer = try await self.ask(
+                    "POST", "/v1/encryption-keys/forgetting", body: body)
+                guard let rest = try self.document(answer)["waitsMilliseconds"]?.int64 else {
+                    return answer
+                }
+                try? await Task.sleep(for: .milliseconds(min(max(rest, 1), 60_000)))
+            }
+            throw AdminClient.Failure(.temporary, "the version does not settle: try again later")
         } _: { root in
             isForgotten = root["forgotten"]?.bool ?? isForgotten
         }

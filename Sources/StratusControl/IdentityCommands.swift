@@ -50,9 +50,12 @@ struct IdentityCommands: AdminConversation {
                 $0.member("container", self.invocation.value("container"))
                 $0.member("environment", self.invocation.value("environment"))
             }
-            let archive = try await self.ask(
-                "POST", self.user("export"), body: json.finish())
-            return Terminal.write(archive.body, to: Terminal.output) ? .success : .inputOutput
+            var isWritten = true
+            try await self.client.pieces("POST", self.user("export"), body: json.finish()) {
+                isWritten = Terminal.write($0, to: Terminal.output)
+                return isWritten
+            }
+            return isWritten ? .success : .inputOutput
         case ["user", "disable"]:
             return try await self.change("POST", self.user("disable"), said: "disabled")
         case ["user", "enable"]:

@@ -9,7 +9,7 @@ package struct IdentityStore: Sendable {
     package let world: any World
     package let keys: IdentityKeys
     /// How long a caller waits for a partition.
-    private static let patience = Duration.seconds(10)
+    package static let patience = Duration.seconds(10)
 
     package init(router: any PartitionRouter, world: any World, keys: IdentityKeys) {
         self.router = router
@@ -97,15 +97,26 @@ package struct IdentityStore: Sendable {
         }
     }
 
+    /// The time after which a command that is submitted now, by a fixed deadline, is carried out no
+    /// more.
+    package var deadlineMilliseconds: Int64 {
+        self.now + Self.patience.clampedNanoseconds / 1_000_000 + self.router.leadMilliseconds
+    }
+
     /// All of the edits or none.
-    package func submit(_ edits: [IdentityCommand.Edit], to key: ShardKey)
-        async throws(RouteError) -> IdentityOutcome
-    {
+    ///
+    /// - Parameter deadline: for what was decided by something that was read before, the
+    ///   ``deadlineMilliseconds`` from before it was read. Nil: from now.
+    package func submit(
+        _ edits: [IdentityCommand.Edit], to key: ShardKey, by deadline: Int64? = nil
+    ) async throws(RouteError) -> IdentityOutcome {
         let command = IdentityCommand(edits).enveloped(
             identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.now + Self.patience.clampedNanoseconds / 1_000_000)
+            deadlineMilliseconds: deadline
+                ?? self.now + Self.patience.clampedNanoseconds / 1_000_000)
         let outcome = try await self.router.submit(
-            command, to: key, deadline: self.world.now + Self.patience)
+            command, to: key, deadline: self.world.now + Self.patience,
+            mayRunLater: deadline == nil)
         switch outcome.verdict {
         case .decided: break
         case .expired: throw .notExecuted(retryAfter: .seconds(1))
@@ -118,18 +129,22 @@ package struct IdentityStore: Sendable {
 
     /// Decides over a row and writes what was decided, again where somebody was faster.
     ///
-    /// - Parameter decide: nil leaves the row as it is.
+    /// - Parameters:
+    ///   - deadline: as in ``submit(_:to:by:)``.
+    ///   - decide: nil leaves the row as it is.
     /// - Returns: whether it was written.
     @discardableResult
     package func update(
-        _ key: IdentityKey, at shard: ShardKey,
+        _ key: IdentityKey, at shard: ShardKey, by deadline: Int64? = nil,
         _ decide: (IdentityRow?) throws(RouteError) -> IdentityCommand.Change?
     ) async throws(RouteError) -> Bool {
         for _ in 0..<16 {
             let row = try await self.row(key, at: shard)
             guard let change = try decide(row) else { return false }
             let condition: IdentityCommand.Condition = row.map { .revision($0.revision) } ?? .absent
-            switch try await self.submit([.init(key, if: condition, change)], to: shard) {
+            switch try await self.submit(
+                [.init(key, if: condition, change)], to: shard, by: deadline)
+            {
             case .done: return true
             case .conflict: continue
             case .limited, .refused: throw .refused("a change that is no change")

@@ -53,7 +53,8 @@ final class MasterWatch: Sendable {
                         }
                     } catch {
                         // The partition does not answer yet, or the cluster is being upgraded.
-                        continue
+                        guard case .refused(let reason) = error else { continue }
+                        differences.append(reason)
                     }
                 }
                 if differences.isEmpty {

@@ -206,6 +206,11 @@ import Testing
             "encrypted fields are not supported in the public database"
         ),
         (
+            "type needed", .init(FieldRefusal.typeNeeded(field: "f", recordType: "T")),
+            .badRequest, 400,
+            "field 'f' is encrypted in type 'T': the operation must name the record's type"
+        ),
+        (
             "encrypted", .init(FieldRefusal.encryptionUnavailable(field: "f")), .badRequest, 400,
             "field 'f' is encrypted, which is not supported here"
         ),

@@ -68,10 +68,13 @@ final class MemoryRouter: PartitionRouter {
             return try self.partitions.withLock { partitions in
                 var partition = partitions[key] ?? Partition()
                 defer { partitions[key] = partition }
-                if let known = partition.outcomes[command.identity] { return known }
                 partition.index = partition.index.next
                 partition.time = partition.time.successor(
                     wallMilliseconds: self.world.wallMilliseconds)
+                guard partition.time.milliseconds <= command.deadlineMilliseconds else {
+                    return .expired(at: partition.time)
+                }
+                if let known = partition.outcomes[command.identity] { return known }
                 let outcome = try partition.state.apply(
                     command, at: EntryPosition(index: partition.index, time: partition.time),
                     over: &partition.rows)

@@ -228,6 +228,56 @@ import WireScenarios
         #expect(!bodies.contains { Self.contains($0, mark) })
     }
 
+    @Test func `no plain text of a record that just got another type gets into the log`()
+        async throws
+    {
+        let house = try await House()
+        let mark = "a planted secret of a field"
+        var schema = try SchemaText.read(
+            Library.schema + "\nRECORD TYPE Scrap (secret STRING, size INT64);")
+        schema.version = 2
+        let container = house.database.container
+        _ = try await house.wire.router.submit(
+            RecordCommand.schema(.install(schema)).enveloped(
+                container: container, identity: house.wire.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0,
+                principal: Principal(kind: .system)),
+            to: .container(container), deadline: house.wire.world.now)
+        // Of the type Scrap, in which the field is clear.
+        let made = try await house.save(
+            "create", "a", type: "Scrap", ["secret": ["value": "clear"], "size": ["value": 1]])
+        #expect(made["records"][0]["recordName"] == "a", "\(made)")
+        // Somebody makes a book of it when its type has been looked up.
+        let isLooking = Mutex(true)
+        let home = ShardKey.database(house.database)
+        house.wire.router.afterRead.withLock {
+            $0 = { key in
+                guard key == home, isLooking.withLock({ $0 }) else { return }
+                isLooking.withLock { $0 = false }
+                for (kind, type) in [("forceDelete", nil), ("create", "Book")] as [(String, JSON?)]
+                {
+                    _ = try? await house.save(
+                        kind, "a", type: type, kind == "create" ? ["secret": Self.secret] : [:])
+                }
+                house.wire.router.bodies.withLock { $0 = [] }
+            }
+        }
+        let saved = try await house.save(
+            "forceUpdate", "a", type: nil, ["secret": ["value": .string(mark)]])
+        house.wire.router.afterRead.withLock { $0 = nil }
+        #expect(!isLooking.withLock { $0 })
+        #expect(saved["records"][0]["serverErrorCode"] == "BAD_REQUEST", "\(saved)")
+        #expect(!house.wire.router.bodies.withLock { $0 }.contains { Self.contains($0, mark) })
+        // With its type, and of other fields without, it is saved.
+        _ = try await house.save("create", "b", type: "Scrap", ["secret": ["value": "clear"]])
+        for (type, fields) in [
+            ("Scrap", ["secret": ["value": "new"]]), (nil, ["size": ["value": 2]]),
+        ] as [(JSON?, JSON)] {
+            let updated = try await house.save("forceUpdate", "b", type: type, fields)
+            #expect(updated["records"][0]["serverErrorCode"] == nil, "\(updated)")
+        }
+    }
+
     private static func contains(_ bytes: Bytes, _ text: String) -> Bool {
         let wanted = Bytes(text.utf8)
         guard bytes.count >= wanted.count else { return false }

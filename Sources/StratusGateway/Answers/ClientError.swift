@@ -302,6 +302,11 @@ extension ClientError {
             case .encryptedInPublic:
                 Self(
                     .badRequest, "encrypted fields are not supported in the public database")
+            case .typeNeeded(let field, let type):
+                Self(
+                    .badRequest,
+                    "field '\(Self.quoted(field))' is encrypted in type '\(Self.quoted(type))': "
+                        + "the operation must name the record's type")
             case .encryptionUnavailable(let field):
                 Self(
                     .badRequest,

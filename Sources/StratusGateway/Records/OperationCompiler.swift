@@ -91,7 +91,9 @@ struct OperationCompiler {
                 value = .list(.string, [])
             }
             if var value {
-                if typeName == nil {
+                if let typeName {
+                    try self.refuseAmbiguous(value, field: name, operation, stored: typeName)
+                } else {
                     value = try self.reader.covered(
                         value, field: name, record: operation.recordName,
                         isSecret: Self.isEncrypted(name, of: nil, in: self.schema))
@@ -103,6 +105,21 @@ struct OperationCompiler {
             }
         }
         return (set, cleared)
+    }
+
+    /// The record may get another type before the operation is decided, and everything that is to
+    /// be decided stands in a log first. A clear value that is a secret in another type is taken
+    /// only where the operation itself says the type.
+    private func refuseAmbiguous(
+        _ value: FieldValue, field: String, _ operation: ModifyRequest.Operation,
+        stored type: String
+    ) throws(FieldRefusal) {
+        if operation.recordType != nil || self.reader.scope == .public { return }
+        if case .sealed = value { return }
+        let other = self.schema.types.first { $0.field(named: field)?.type.isEncrypted == true }
+        if let other, other.name != type {
+            throw .typeNeeded(field: field, recordType: other.name)
+        }
     }
 
     /// Whether the operation sets a field that is to be sealed, by the schema or by its own word.

@@ -18,6 +18,8 @@ package enum FieldRefusal: Error, Sendable, Hashable {
     case notDefined(field: String, recordType: String, isProduction: Bool)
     case notEncrypted
     case encryptedInPublic
+    /// The operation names no type, and the field is encrypted in one type and not in another.
+    case typeNeeded(field: String, recordType: String)
     /// Nothing here has keys to seal it with.
     case encryptionUnavailable(field: String)
     /// Nothing here keeps assets.

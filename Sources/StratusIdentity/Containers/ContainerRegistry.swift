@@ -29,6 +29,13 @@ package struct ContainerRegistry: Sendable {
         IdentityKey(.containerListing, of: [], IdentityKey.home(container))
     }
 
+    /// Whether a container is in the list, as every one is that somebody has made.
+    static func isListed(_ container: ContainerReference, in store: IdentityStore)
+        async throws(RouteError) -> Bool
+    {
+        try await store.row(Self.listing(container), at: Self.listingHome) != nil
+    }
+
     static func decode(_ row: IdentityRow) throws(RouteError) -> ContainerDescriptor {
         do { return try ContainerDescriptor(decoding: row.body) } catch { throw .unreadable }
     }

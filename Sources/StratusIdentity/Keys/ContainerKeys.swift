@@ -66,21 +66,34 @@ package final class ContainerKeys: Sendable {
                 self.keep(key, of: container, at: now)
                 return key
             }
-            try await self.agreement.require(self.master.sealing)
+            let deadline = self.store.deadlineMilliseconds
+            let version = try await self.version(for: container)
+            try await self.agreement.require(version)
             var drawn = self.store.draw(32)
             let key = SecretBytes(taking: &drawn)
             let outcome = try await self.store.submit(
                 [
                     .init(
                         name, if: .absent,
-                        .put(body: try self.row(key, of: container), expiresAtMilliseconds: 0))
-                ], to: .container(container))
+                        .put(
+                            body: try self.row(key, of: container, under: version),
+                            expiresAtMilliseconds: 0))
+                ], to: .container(container), by: deadline)
             if case .done = outcome {
                 self.keep(key, of: container, at: now)
                 return key
             }
         }
         throw .notExecuted(retryAfter: .seconds(1))
+    }
+
+    /// The master key that wraps the key of a container that has none yet.
+    ///
+    /// Nobody who goes through all containers finds one that nobody has made. So nothing of it is
+    /// under a master key that might be retired or forgotten.
+    private func version(for container: ContainerReference) async throws(RouteError) -> UInt32 {
+        let isListed = try await ContainerRegistry.isListed(container, in: self.store)
+        return isListed ? self.master.sealing : 0
     }
 
     /// How a container's key is stored.
@@ -119,15 +132,18 @@ package final class ContainerKeys: Sendable {
     /// - Returns: false where it is wrapped so already, or there is none.
     package func wrapAnew(_ container: ContainerReference) async throws(RouteError) -> Bool {
         guard self.store.router.level.allows(.two) else { throw .upgrading }
+        let deadline = self.store.deadlineMilliseconds
         try await self.agreement.require(self.master.sealing)
         let name = IdentityKey(.containerKey, of: IdentityKey.home(container))
-        return try await self.store.update(name, at: .container(container)) {
+        return try await self.store.update(name, at: .container(container), by: deadline) {
             (row) throws(RouteError) in
             guard let row, try Self.wrapped(row.body).version != self.master.sealing else {
                 return nil
             }
             let key = try self.open(row.body, of: container)
-            return .put(body: try self.row(key, of: container), expiresAtMilliseconds: 0)
+            return .put(
+                body: try self.row(key, of: container, under: self.master.sealing),
+                expiresAtMilliseconds: 0)
         }
     }
 
@@ -138,10 +154,9 @@ package final class ContainerKeys: Sendable {
         }
     }
 
-    private func row(_ key: SecretBytes, of container: ContainerReference)
-        throws(RouteError) -> Bytes
-    {
-        let version = self.master.sealing
+    private func row(
+        _ key: SecretBytes, of container: ContainerReference, under version: UInt32
+    ) throws(RouteError) -> Bytes {
         guard let above = self.master.key(version) else {
             throw .refused("this node lacks master key \(version)")
         }

@@ -47,14 +47,24 @@ package final class DatabaseKeys: Sendable {
         return try await self.make(1 + (newest?.version ?? 0), of: database)
     }
 
-    /// Gives a database a newer key, which seals from now on.
-    ///
-    /// - Returns: its version. Nil: the database never had a key that anything is sealed under.
-    package func rotate(_ database: DatabaseID) async throws(RouteError) -> UInt32? {
-        guard let newest = try await self.row(database, version: nil), newest.version < .max else {
+    /// The version that seals. Nil: the database has no key that seals, and needs none: it never
+    /// had one, or an erasure has destroyed it.
+    package func newestVersion(of database: DatabaseID) async throws(RouteError) -> UInt32? {
+        guard let newest = try await self.row(database, version: nil), newest.key != nil else {
             return nil
         }
-        return try await self.make(newest.version + 1, of: database).version
+        return newest.version
+    }
+
+    /// Gives a database a newer key, which seals from now on, unless it has one of that version.
+    ///
+    /// - Returns: the version that seals. Nil: see ``newestVersion(of:)``.
+    package func rotate(_ database: DatabaseID, to version: UInt32) async throws(RouteError)
+        -> UInt32?
+    {
+        guard let newest = try await self.newestVersion(of: database) else { return nil }
+        if newest >= version { return newest }
+        return try await self.put(newest + 1, of: database)?.version
     }
 
     /// What seals the fields of a database under one version of its key.
@@ -150,32 +160,36 @@ package final class DatabaseKeys: Sendable {
     private func make(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
         -> Sealing
     {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         var version = version
         for _ in 0..<16 {
-            let above = try await self.containers.key(of: database.container, fresh: true)
-            var drawn = self.store.draw(32)
-            let key = SecretBytes(taking: &drawn)
-            let sealed = SealedKey(
-                key, under: above, version: 0, for: Self.purpose(database, version),
-                nonce: Bytes(self.store.draw(16).prefix(12)))
-            let row = WrappedKey(
-                wrapped: sealed.text, wrappingVersion: sealed.version, check: sealed.check)
-            let put = PutKey(database: database, version: version, key: row)
-            let standing = try await self.submit(put)
-            guard standing.version == version else {
-                throw .refused("an outcome for another key")
-            }
-            if let wrapped = standing.key {
-                return Sealing(
-                    key: try await self.open(wrapped, version: version, of: database),
-                    version: version)
-            }
+            if let sealing = try await self.put(version, of: database) { return sealing }
             // An erasure destroyed it.
             guard version > 0 else { throw .notExecuted(retryAfter: .seconds(1)) }
             version += 1
         }
         throw .notExecuted(retryAfter: .seconds(1))
+    }
+
+    /// Draws a key, unless the database has one of that version. Nil: it had, and an erasure has
+    /// destroyed it.
+    private func put(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
+        -> Sealing?
+    {
+        guard self.store.router.level.allows(.two) else { throw .upgrading }
+        let above = try await self.containers.key(of: database.container, fresh: true)
+        var drawn = self.store.draw(32)
+        let key = SecretBytes(taking: &drawn)
+        let sealed = SealedKey(
+            key, under: above, version: 0, for: Self.purpose(database, version),
+            nonce: Bytes(self.store.draw(16).prefix(12)))
+        let row = WrappedKey(
+            wrapped: sealed.text, wrappingVersion: sealed.version, check: sealed.check)
+        let put = PutKey(database: database, version: version, key: row)
+        let standing = try await self.submit(put)
+        guard standing.version == version else { throw .refused("an outcome for another key") }
+        guard let wrapped = standing.key else { return nil }
+        return Sealing(
+            key: try await self.open(wrapped, version: version, of: database), version: version)
     }
 
     private func row(_ database: DatabaseID, version: UInt32?) async throws(RouteError)

@@ -10,13 +10,12 @@ package import StratusSealing
 /// another key under that number sees that it differs, and wraps nothing under it. So no two nodes
 /// ever wrap under different keys of one number.
 ///
-/// | bytes | master check, format 1                                              |
-/// | ----- | ------------------------------------------------------------------- |
-/// | 1     | format, 1                                                           |
-/// | 8     | the check value of the key, as in ``SealedKey``                     |
+/// The row is a ``MasterCheck``, and its name the version, 4 bytes big-endian. Version 0 has no row:
+/// it comes from the secret that all nodes share.
 ///
-/// The row's name is the version, 4 bytes big-endian. Version 0 has no row: it comes from the
-/// secret that all nodes share.
+/// A version is forgotten in two steps. First the row says that it leaves, and nobody begins to
+/// wrap under it. What somebody had begun before is done or refused after ``settling``. Whoever then
+/// sees that nothing is under the version frees it. Its key never comes under that version again.
 package struct MasterAgreement: Sendable {
     package static let home = ShardKey.account("master keys")
     /// Versions that are noted at a time: each has been given to a node once.
@@ -52,9 +51,9 @@ package struct MasterAgreement: Sendable {
             .masterCheck, of: [], at: Self.home, countMax: Self.countMax)
         {
             guard let version = try? Self.version(row.name),
-                let check = try? Self.check(in: row.row.body)
+                let row = try? MasterCheck(decoding: row.row.body)
             else { continue }
-            noted[version] = check
+            noted[version] = row.check
         }
         return noted
     }
@@ -62,6 +61,7 @@ package struct MasterAgreement: Sendable {
     /// Compares a key of this node with what is noted, and notes it where nothing is.
     ///
     /// - Returns: the check value that is noted, if it is of another key. Nil: they are the same.
+    /// - Throws: `refused` where the version is being forgotten, or the key was.
     package func compare(_ version: UInt32) async throws(RouteError) -> Bytes? {
         guard version > 0 else { return nil }
         guard let own = self.check(of: version) else {
@@ -70,15 +70,33 @@ package struct MasterAgreement: Sendable {
         guard self.store.router.level.allows(.two) else { throw .upgrading }
         let key = Self.row(version)
         for _ in 0..<4 {
-            if let row = try await self.store.row(key, at: Self.home) {
-                let noted = try Self.check(in: row.body)
+            let row = try await self.store.row(key, at: Self.home)
+            let known = try row.map { row throws(RouteError) in try Self.decode(row) }
+            switch known?.state {
+            case .noted(let noted)?:
                 guard noted == own else { return noted }
                 try self.agreed(version, own)
                 return nil
+            case .leaving?:
+                throw .refused(
+                    "master key \(version) is being forgotten: run 'stratusctl encryption-key "
+                        + "forget \(version)' to the end")
+            case .free?, nil: break
+            }
+            let forgotten = known?.forgotten ?? []
+            guard !forgotten.contains(own) else {
+                throw .refused(
+                    "the cluster was told to forget this key as master key \(version): give this "
+                        + "node the right file, or give this one another version")
             }
             _ = try await self.store.submit(
-                [.init(key, if: .absent, .put(body: [1] + own, expiresAtMilliseconds: 0))],
-                to: Self.home)
+                [
+                    .init(
+                        key, if: row.map { .revision($0.revision) } ?? .absent,
+                        .put(
+                            body: MasterCheck(.noted(own), forgotten: forgotten).encoded(),
+                            expiresAtMilliseconds: 0))
+                ], to: Self.home)
         }
         throw .notExecuted(retryAfter: .seconds(1))
     }
@@ -98,14 +116,75 @@ package struct MasterAgreement: Sendable {
             + "noted \(Hexadecimal.text(noted)): the nodes were given different files"
     }
 
-    /// Forgets which key a version is. Whoever calls has looked that it wraps nothing.
-    ///
-    /// - Returns: whether it was noted.
-    package func forget(_ version: UInt32) async throws(RouteError) -> Bool {
+    /// How long what was begun under a version may still arrive after it began to leave.
+    package static let settling = IdentityStore.patience + .seconds(5)
+
+    /// Where a version stands that is to be forgotten.
+    package enum Leaving: Sendable, Equatable {
+        /// Nobody has noted it.
+        case unknown
+        /// What was begun before may still arrive for that long.
+        case settles(milliseconds: Int64)
+        /// Nothing is wrapped under it any more: look whether anything is.
+        case settled
+    }
+
+    /// Lets nobody begin to wrap under a version any more.
+    package func leave(_ version: UInt32) async throws(RouteError) -> Leaving {
         guard self.store.router.level.allows(.two) else { throw .upgrading }
-        return try await self.store.update(Self.row(version), at: Self.home) { row in
-            row == nil ? nil : .remove
+        var leaving = Leaving.unknown
+        try await self.store.update(Self.row(version), at: Self.home) { row throws(RouteError) in
+            let now = self.store.now
+            let settling =
+                Self.settling.clampedNanoseconds / 1_000_000 + self.store.router.leadMilliseconds
+            leaving = .unknown
+            guard let row else { return nil }
+            var known = try Self.decode(row)
+            switch known.state {
+            case .free: return nil
+            case .leaving(_, let since):
+                // A clock that went back must not make it wait for ever.
+                let rest = min(since + settling - now, settling)
+                leaving = rest > 0 ? .settles(milliseconds: rest) : .settled
+                return nil
+            case .noted(let check):
+                leaving = .settles(milliseconds: settling)
+                known.state = .leaving(check, sinceMilliseconds: now)
+                return .put(body: known.encoded(), expiresAtMilliseconds: 0)
+            }
         }
+        return leaving
+    }
+
+    /// Something is under a version that was leaving: it stays.
+    package func keep(_ version: UInt32) async throws(RouteError) {
+        try await self.store.update(Self.row(version), at: Self.home) { row throws(RouteError) in
+            guard let row else { return nil }
+            var known = try Self.decode(row)
+            guard case .leaving(let check, _) = known.state else { return nil }
+            known.state = .noted(check)
+            return .put(body: known.encoded(), expiresAtMilliseconds: 0)
+        }
+    }
+
+    /// Frees a version that left. Whoever calls has looked that it wraps nothing since.
+    ///
+    /// - Returns: false where it was not leaving.
+    package func free(_ version: UInt32) async throws(RouteError) -> Bool {
+        var isFree = false
+        try await self.store.update(Self.row(version), at: Self.home) { row throws(RouteError) in
+            isFree = false
+            guard let row else { return nil }
+            var known = try Self.decode(row)
+            guard case .leaving(let check, _) = known.state else {
+                isFree = known.state == .free
+                return nil
+            }
+            known.forget(check)
+            isFree = true
+            return .put(body: known.encoded(), expiresAtMilliseconds: 0)
+        }
+        return isFree
     }
 
     private static func row(_ version: UInt32) -> IdentityKey {
@@ -119,13 +198,7 @@ package struct MasterAgreement: Sendable {
         return name.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    private static func check(in body: Bytes) throws(RouteError) -> Bytes {
-        do {
-            var reader = ByteReader(body)
-            try reader.identityFormat(1)
-            let check = try reader.raw(8)
-            try reader.finish()
-            return check
-        } catch { throw .unreadable }
+    private static func decode(_ row: IdentityRow) throws(RouteError) -> MasterCheck {
+        do { return try MasterCheck(decoding: row.body) } catch { throw .unreadable }
     }
 }

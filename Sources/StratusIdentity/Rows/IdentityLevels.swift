@@ -34,3 +34,11 @@ extension SealingKeyRing: FixedLevel {
 extension Device: FixedLevel {
     package static var level: FeatureLevel { .two }
 }
+
+extension KeyRotation: FixedLevel {
+    package static var level: FeatureLevel { .two }
+}
+
+extension MasterCheck: FixedLevel {
+    package static var level: FeatureLevel { .two }
+}

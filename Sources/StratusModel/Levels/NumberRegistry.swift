@@ -35,8 +35,14 @@ extension NumberFamily {
             11: "container", 12: "container listing", 13: "sealing key",
         ],
         later: [
-            (.two, [14: "device", 15: "container key", 40: "push key", 110: "master check"])
-        ], blocks: [40, 110])
+            (
+                .two,
+                [
+                    14: "device", 15: "container key", 40: "push key", 110: "master check",
+                    120: "key rotation",
+                ]
+            )
+        ], blocks: [40, 110, 120])
     /// The first byte of a key in ``Table/subscription``.
     package static let subscriptionRow = NumberFamily(
         "subscription row", [:],

@@ -39,6 +39,8 @@ package struct IdentityKey: Sendable, Hashable {
         case pushKey = 40
         /// Which key a version of a named master key is: since feature level 2.
         case masterCheck = 110
+        /// How far a rotation of keys has come: since feature level 2.
+        case keyRotation = 120
     }
 
     package var kind: Kind

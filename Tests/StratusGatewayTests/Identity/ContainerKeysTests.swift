@@ -4,6 +4,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusSealing
+import StratusSimulation
 import Synchronization
 import Testing
 
@@ -13,6 +14,15 @@ import Testing
     private static let row = IdentityKey(
         .containerKey, of: IdentityKey.home(container))
 
+    /// With two containers that somebody has made.
+    private static func town() async throws -> Neighbourhood {
+        let town = Neighbourhood()
+        for container in [Neighbourhood.container, Neighbourhood.production] {
+            _ = try await town.authenticator.registry.create(container)
+        }
+        return town
+    }
+
     private func keys(_ town: Neighbourhood, secret: UInt8 = 9) -> ContainerKeys {
         ContainerKeys(
             store: town.authenticator.store,
@@ -20,7 +30,7 @@ import Testing
     }
 
     @Test func `every node finds the key that the first one drew`() async throws {
-        let town = Neighbourhood()
+        let town = try await Self.town()
         let (one, two) = (self.keys(town), self.keys(town))
         async let first = one.key(of: Self.container)
         async let second = two.key(of: Self.container)
@@ -32,7 +42,7 @@ import Testing
     }
 
     @Test func `A-13 a node with another master key opens nothing and says so`() async throws {
-        let town = Neighbourhood()
+        let town = try await Self.town()
         _ = try await self.keys(town).key(of: Self.container)
         await #expect(throws: RouteError.refused("master key 0 of this node is another one")) {
             try await self.keys(town, secret: 8).key(of: Self.container)
@@ -53,7 +63,7 @@ import Testing
     @Test func `a rotation of the master key wraps keys anew and changes none of them`()
         async throws
     {
-        let town = Neighbourhood()
+        let town = try await Self.town()
         let before = self.keys(town, named: [:], sealing: 0)
         #expect(try await before.state(of: Self.container) == .none)
         #expect(try await !before.wrapAnew(Self.container))
@@ -78,7 +88,7 @@ import Testing
     @Test func `A-13 a node without the master key of a container says which it lacks`()
         async throws
     {
-        let town = Neighbourhood()
+        let town = try await Self.town()
         _ = try await self.keys(town, named: [1: 1], sealing: 1).key(of: Self.container)
         let without = self.keys(town, named: [:], sealing: 0)
         #expect(
@@ -106,7 +116,7 @@ import Testing
     }
 
     @Test func `a key of one container opens for no other`() async throws {
-        let town = Neighbourhood()
+        let town = try await Self.town()
         let keys = self.keys(town)
         _ = try await keys.key(of: Self.container)
         let store = town.authenticator.store
@@ -121,7 +131,7 @@ import Testing
     }
 
     @Test func `a key that was replaced is noticed when it is read afresh`() async throws {
-        let town = Neighbourhood()
+        let town = try await Self.town()
         let keys = self.keys(town)
         let before = try await keys.key(of: Self.container)
         _ = try await town.authenticator.store.submit(
@@ -133,7 +143,7 @@ import Testing
     }
 
     @Test func `A-13 of two nodes with different keys under one number, one wraps`() async throws {
-        let town = Neighbourhood()
+        let town = try await Self.town()
         let one = self.keys(town, named: [1: 1], sealing: 0)
         let two = self.keys(town, named: [1: 2], sealing: 1)
         // As at their starts: nothing is wrapped yet.
@@ -163,15 +173,123 @@ import Testing
         // It opens what others wrapped under keys that it has.
         #expect(try await two.key(of: Self.container).isEqual(to: key))
         #expect(try await one.state(of: Self.container) == .wrapped(master: 0))
-        // Forgotten, the number is free for the right key.
-        #expect(try await one.agreement.forget(1))
-        #expect(try await !one.agreement.forget(1))
+        // Forgotten, the number is free for the right key, and for no other that was there.
+        try await self.leave(1, one, town)
+        #expect(try await one.agreement.free(1))
+        #expect(try await one.agreement.leave(1) == .unknown)
+        await #expect(throws: RouteError.self) { try await one.agreement.compare(1) }
         #expect(try await two.wrapAnew(Self.container))
+        #expect(try await one.agreement.noted() == [1: two.agreement.check(of: 1)])
         #expect(try await one.agreement.compare(1) == two.agreement.check(of: 1))
     }
 
-    @Test func `a node notes a key before it wraps under it`() async throws {
+    /// Waits until nothing can be under way under a version.
+    private func leave(_ version: UInt32, _ keys: ContainerKeys, _ town: Neighbourhood)
+        async throws
+    {
+        guard case .settles = try await keys.agreement.leave(version) else {
+            Issue.record("\(version) was leaving already")
+            return
+        }
+        town.world.advance(by: MasterAgreement.settling)
+        #expect(try await keys.agreement.leave(version) == .settled)
+    }
+
+    @Test func `nothing is wrapped under a version while it is being forgotten`() async throws {
+        let town = try await Self.town()
+        let before = self.keys(town, named: [:], sealing: 0)
+        let key = try await before.key(of: Self.container)
+        let sealing = self.keys(town, named: [1: 1], sealing: 1)
+        #expect(try await sealing.agreement.compare(1) == nil)
+        try await self.leave(1, sealing, town)
+        await #expect(throws: RouteError.self) { try await sealing.wrapAnew(Self.container) }
+        await #expect(throws: RouteError.self) {
+            try await sealing.key(of: Neighbourhood.production)
+        }
+        #expect(try await sealing.key(of: Self.container).isEqual(to: key))
+        // Found to be in use, it goes on.
+        try await sealing.agreement.keep(1)
+        #expect(try await sealing.wrapAnew(Self.container))
+    }
+
+    @Test func `what was begun under a version before it left arrives in time or never`()
+        async throws
+    {
+        let town = try await Self.town()
+        let keys = self.keys(town, named: [1: 1], sealing: 1)
+        // The node stops for a while behind the look at the row.
+        let isSlow = Mutex(true)
+        town.router.afterRead.withLock {
+            $0 = { [world = town.world] key in
+                guard key == MasterAgreement.home, isSlow.withLock({ $0 }) else { return }
+                isSlow.withLock { $0 = false }
+                world.advance(by: MasterAgreement.settling)
+            }
+        }
+        _ = try await keys.agreement.compare(1)
+        isSlow.withLock { $0 = true }
+        await #expect(throws: RouteError.self) { try await keys.key(of: Self.container) }
+        #expect(try await keys.state(of: Self.container) == .none)
+    }
+
+    @Test func `the key of a container that nobody has made is under no named master key`()
+        async throws
+    {
         let town = Neighbourhood()
+        let keys = self.keys(town, named: [1: 1], sealing: 1)
+        _ = try await keys.key(of: Self.container)
+        #expect(try await keys.state(of: Self.container) == .wrapped(master: 0))
+        _ = try await town.authenticator.registry.create(Self.container)
+        #expect(try await keys.wrapAnew(Self.container))
+    }
+
+    @Test func `rows of master checks, formats 1 and 2`() throws {
+        let (one, two) = (Bytes(1...8), Bytes(11...18))
+        let rows: [(MasterCheck, Bytes)] = [
+            (MasterCheck(.noted(one)), [1] + one),
+            (MasterCheck(.noted(one), forgotten: [two]), [2, 0] + one + [1] + two),
+            (
+                MasterCheck(.leaving(one, sinceMilliseconds: 1_000)),
+                [2, 1] + one + [0xD0, 0x0F, 0]
+            ),
+            (MasterCheck(.free, forgotten: [two, one]), [2, 2, 2] + two + one),
+        ]
+        for (check, bytes) in rows {
+            #expect(check.encoded() == bytes)
+            #expect(try MasterCheck(decoding: bytes) == check)
+            for count in 0..<bytes.count {
+                #expect(throws: (any Error).self) {
+                    try MasterCheck(decoding: Bytes(bytes.prefix(count)))
+                }
+            }
+        }
+        #expect(throws: (any Error).self) { try MasterCheck(decoding: [2, 3, 0]) }
+    }
+
+    @Test func `the row of a rotation, format 1`() throws {
+        let run = Bytes(0..<16)
+        let rows: [(KeyRotation, Bytes)] = [
+            (KeyRotation(run: run, begunMilliseconds: 1_000), [1] + run + [0xD0, 0x0F, 0, 0, 0]),
+            (
+                KeyRotation(
+                    run: run, begunMilliseconds: 1_000, databaseCount: 300, failingCount: 2,
+                    place: .init(owner: "_u", bucket: 3, version: 7)),
+                [1] + run + [0xD0, 0x0F, 0xAC, 2, 2, 1, 2, 0x5F, 0x75, 4, 7, 0, 0, 0]
+            ),
+        ]
+        for (rotation, bytes) in rows {
+            #expect(rotation.encoded() == bytes)
+            #expect(try KeyRotation(decoding: bytes) == rotation)
+            for count in 0..<bytes.count {
+                #expect(throws: (any Error).self) {
+                    try KeyRotation(decoding: Bytes(bytes.prefix(count)))
+                }
+            }
+        }
+    }
+
+    @Test func `a node notes a key before it wraps under it`() async throws {
+        let town = try await Self.town()
         let notes = Mutex<[UInt32]>([])
         let keys = ContainerKeys(
             store: town.authenticator.store,
@@ -260,7 +378,8 @@ import Testing
         }
         town.router.away.withLock { $0 = [.container(Self.name(3))] }
         let survey = MasterSurvey(
-            town.authenticator.registry, self.keys(town, named: [1: 1], sealing: 1))
+            town.authenticator.registry, self.keys(town, named: [1: 1], sealing: 1),
+            retries: Retries { _ in })
         let rotation = try await survey.rotate(after: nil)
         #expect(rotation.wrapped == 1)
         #expect(
@@ -269,16 +388,31 @@ import Testing
                 .init(container: Self.name(2), reason: "a row that cannot be read"),
                 .init(
                     container: Self.name(3),
-                    reason: "its partition does not answer: run it again"),
+                    reason: "its partition does not answer"),
             ])
+        let some = try await survey.count(after: nil)
+        #expect(some.wrapped == [0: 1, 1: 1])
+        #expect(some.failing.map(\.container) == [0, 2, 3].map { Self.name($0) })
         town.router.away.withLock { $0 = [] }
         let counts = try await survey.count(after: nil)
         #expect(counts.wrapped == [0: 2, 1: 1])
         #expect(counts.failing.map(\.container) == [Self.name(0), Self.name(2)])
         // Nobody knows what the unreadable one is under.
+        let given = self.keys(town, named: [7: 7], sealing: 0)
+        #expect(try await given.agreement.compare(7) == nil)
+        try await self.leave(7, given, town)
         #expect(
             try await survey.forget(7, after: nil)
                 == .unreadable(Self.name(2), "a row that cannot be read"))
+        // Nor what one is under that does not answer.
+        _ = try await store.submit([.init(key(2), .remove)], to: .container(Self.name(2)))
+        try await self.leave(7, given, town)
+        town.router.away.withLock { $0 = [.container(Self.name(3))] }
+        #expect(
+            try await survey.forget(7, after: nil)
+                == .unreadable(Self.name(3), "its partition does not answer"))
+        town.router.away.withLock { $0 = [] }
+        #expect(try await given.agreement.noted().keys.sorted() == [1, 7])
     }
 
     @Test func `a version is forgotten only while nothing is under it`() async throws {
@@ -288,11 +422,17 @@ import Testing
         #expect(try await sealing.forget(5, after: nil) == .seals)
         let keys = self.keys(town, named: [5: 5, 6: 6], sealing: 6)
         let survey = MasterSurvey(registry, keys, slice: 2)
+        try await self.leave(5, keys, town)
         #expect(try await survey.forget(5, after: nil) == .wraps(Self.name(0)))
         while case let rotation = try await survey.rotate(after: nil), rotation.wrapped > 0 {
             if let next = rotation.next { _ = try await survey.rotate(after: next) }
         }
         #expect(try await keys.agreement.noted().keys.sorted() == [5, 6])
+        guard case .settles = try await survey.forget(5, after: nil) else {
+            Issue.record("what was begun is not waited for")
+            return
+        }
+        town.world.advance(by: MasterAgreement.settling)
         #expect(try await survey.forget(5, after: nil) == .goesOn(after: Self.name(1)))
         #expect(try await survey.forget(5, after: Self.name(1)) == .forgotten)
         #expect(try await survey.forget(5, after: Self.name(1)) == .unknown)

@@ -4,6 +4,8 @@ import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRuntime
+import StratusSimulation
 import Synchronization
 import Testing
 
@@ -78,10 +80,41 @@ import Testing
                 .elements
         }
 
-        func rotation() async throws -> DatabaseRotation {
+        /// - Parameter pause: what happens where it would wait.
+        func rotation(pause: @escaping @Sendable () async throws -> Void = {}) throws
+            -> DatabaseRotation
+        {
             try #require(
-                try await DatabaseRotation(
-                    self.town.service.directory, of: Neighbourhood.container))
+                DatabaseRotation(
+                    self.town.service.directory, of: Neighbourhood.container,
+                    retries: Retries { _ in try await pause() }))
+        }
+
+        /// Runs it to its end.
+        ///
+        /// - Returns: what failed.
+        func finish(_ rotation: inout DatabaseRotation) async throws -> [DatabaseRotation.Failing] {
+            var failing: [DatabaseRotation.Failing] = []
+            while try await rotation.next() { failing += rotation.failing }
+            return failing + rotation.failing
+        }
+
+        /// Another person with one secret.
+        func addPerson(_ name: String) async throws -> DatabaseID {
+            let id = try await self.town.account("\(name)@example.org")
+            let token = try await self.town.signIn(id)
+            let saved = try await self.town.post(
+                "private/records/modify",
+                [
+                    "operations": [
+                        Operation.create("x", ["secret": DatabaseRotationTests.secret("y")])
+                    ]
+                ],
+                api: self.api, user: token)
+            #expect(saved.json?["records"][0]["serverErrorCode"] == nil, "\(saved)")
+            return DatabaseID(
+                container: Neighbourhood.container, scope: .private,
+                owner: self.town.recordName(id))
         }
     }
 
@@ -109,9 +142,8 @@ import Testing
                 "changes/zone", ["zones": [["zoneID": ["zoneName": .string(zone)]]]])
             tokens.append(try #require(feed["zones"][0]["syncToken"].text, "\(feed)"))
         }
-        var rotation = try await house.rotation()
-        while try await rotation.next() {}
-        #expect(rotation.progress.failing.isEmpty)
+        var rotation = try house.rotation()
+        #expect(try await house.finish(&rotation).isEmpty)
         #expect(rotation.progress.recordCount == 480)
         #expect(rotation.progress.olderKeyCount == 0)
         for (zone, old) in zip(places, before) {
@@ -137,9 +169,9 @@ import Testing
         }
         #expect(rotated == rotation.progress.databaseCount && rotated > 0)
         // Once more: there is a third key then.
-        var again = try await house.rotation()
-        while try await again.next() {}
-        #expect(again.progress.recordCount == 480 && again.progress.failing.isEmpty)
+        var again = try house.rotation()
+        #expect(try await house.finish(&again).isEmpty)
+        #expect(again.progress.recordCount == 480)
         #expect(try await house.read("Two", names) == before[2])
     }
 
@@ -169,11 +201,11 @@ import Testing
                     ])
             }
         }
-        var rotation = try await house.rotation()
-        while try await rotation.next() {}
+        var rotation = try house.rotation()
+        let failing = try await house.finish(&rotation)
         house.town.router.afterRead.withLock { $0 = nil }
         #expect(saved.withLock { $0 } > 4)
-        #expect(rotation.progress.failing.isEmpty, "\(rotation.progress)")
+        #expect(failing.isEmpty, "\(failing)")
         #expect(rotation.progress.recordCount >= 20)
         for record in try await house.read("One", names) {
             #expect(record["fields"]["secret"]["value"] == "old", "\(record)")
@@ -186,20 +218,186 @@ import Testing
     {
         let house = try await House()
         try await house.save(nil, [Operation.create("a", ["secret": Self.secret("x")])])
-        let bob = try await house.town.account("bob@example.org")
-        let token = try await house.town.signIn(bob)
-        let saved = try await house.town.post(
-            "private/records/modify",
-            ["operations": [Operation.create("b", ["secret": Self.secret("y")])]],
-            api: house.api, user: token)
-        #expect(saved.json?["records"][0]["fields"]["secret"] == Self.secret("y"), "\(saved)")
+        _ = try await house.addPerson("bob")
         house.town.router.away.withLock { $0 = [.database(house.database.home)] }
-        var rotation = try await house.rotation()
-        while try await rotation.next() {}
+        var rotation = try house.rotation()
+        let failing = try await house.finish(&rotation)
         house.town.router.away.withLock { $0 = [] }
-        #expect(rotation.progress.failing.map(\.owner) == [house.database.home.owner])
+        #expect(failing.map(\.owner) == [house.database.home.owner])
+        #expect(rotation.progress.failingCount == 1)
         #expect(rotation.progress.recordCount == 1)
         #expect(try await house.keys.key(1, of: house.database.home) != nil)
         #expect(try await house.read(nil, ["a"])[0]["fields"]["secret"] == Self.secret("x"))
+    }
+
+    @Test func `a partition whose leader changes fails no database`() async throws {
+        let house = try await House()
+        try await house.save(nil, [Operation.create("a", ["secret": Self.secret("x")])])
+        // Away at every other step, once for the list of users too, and back after two waits.
+        let homes: Set<ShardKey> = [
+            .database(house.database.home), .container(Neighbourhood.container),
+        ]
+        let waits = Mutex(0)
+        let router = house.town.router
+        router.away.withLock { $0 = homes }
+        var rotation = try house.rotation {
+            let number = waits.withLock { count -> Int in
+                count += 1
+                return count
+            }
+            if number % 2 == 0 { router.away.withLock { $0 = [] } }
+        }
+        var failing: [DatabaseRotation.Failing] = []
+        while try await rotation.next() {
+            failing += rotation.failing
+            router.away.withLock { $0 = homes }
+        }
+        router.away.withLock { $0 = [] }
+        #expect(failing.isEmpty, "\(failing)")
+        #expect(rotation.progress.recordCount == 1)
+        #expect(try await house.keys.key(1, of: house.database.home) == nil)
+    }
+
+    @Test func `a record that changes all the time is sealed anew in the end`() async throws {
+        let house = try await House()
+        try await house.save(nil, [Operation.create("a", ["secret": Self.secret("x")])])
+        let home = ShardKey.database(house.database.home)
+        let saved = Mutex(0)
+        house.town.router.afterRead.withLock {
+            $0 = { key in
+                guard key == home else { return }
+                let number = saved.withLock { count -> Int in
+                    count += 1
+                    return count
+                }
+                guard number <= 150 else { return }
+                try? await house.save(
+                    nil,
+                    [
+                        Operation.of(
+                            "forceUpdate", "a", fields: ["title": ["value": "t\(number)"]])
+                    ])
+            }
+        }
+        var rotation = try house.rotation()
+        let failing = try await house.finish(&rotation)
+        house.town.router.afterRead.withLock { $0 = nil }
+        #expect(failing.isEmpty, "\(failing)")
+        #expect(try await house.keys.key(1, of: house.database.home) == nil)
+        #expect(try await house.read(nil, ["a"])[0]["fields"]["secret"] == Self.secret("x"))
+    }
+
+    @Test func `a rotation that was interrupted goes on with the keys that it made`() async throws {
+        var (stops, stepCount) = (1, 2)
+        // All but the last step, after which it is over.
+        while stops < stepCount {
+            let house = try await House()
+            try await house.save(nil, [Operation.create("a", ["secret": Self.secret("x")])])
+            var databases = [house.database.home]
+            for name in ["bob", "cid", "dan"] { databases.append(try await house.addPerson(name)) }
+            if stops == 1 {
+                var whole = try house.rotation()
+                stepCount = 0
+                while try await whole.next() { stepCount += 1 }
+                #expect(stepCount > 10)
+            }
+            let version: UInt32 = stops == 1 ? 3 : 2
+            var first = try house.rotation()
+            for _ in 0..<stops { #expect(try await first.next()) }
+            var second = try house.rotation()
+            #expect(try await house.finish(&second).isEmpty)
+            for database in databases {
+                #expect(
+                    try await house.keys.newestVersion(of: database) == version, "stop \(stops)")
+                #expect(
+                    try await house.keys.key(version - 1, of: database) == nil, "stop \(stops)")
+            }
+            #expect(try await house.read(nil, ["a"])[0]["fields"]["secret"] == Self.secret("x"))
+            // The first run makes no key any more.
+            while (try? await first.next()) == true {}
+            for database in databases {
+                #expect(
+                    try await house.keys.newestVersion(of: database) == version, "stop \(stops)")
+            }
+            stops += 1
+        }
+    }
+
+    @Test func `a database that was erased gets no key`() async throws {
+        let house = try await House()
+        try await house.save(nil, [Operation.create("a", ["secret": Self.secret("x")])])
+        _ = try await house.town.router.submit(
+            RecordCommand.eraseDatabase(EraseDatabase(database: house.database.home)).enveloped(
+                container: Neighbourhood.container, identity: house.town.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0,
+                principal: Principal(kind: .system)),
+            to: .database(house.database.home), deadline: house.town.world.now)
+        #expect(try await house.keys.newestVersion(of: house.database.home) == nil)
+        var rotation = try house.rotation()
+        #expect(try await house.finish(&rotation).isEmpty)
+        #expect(rotation.progress.databaseCount == 0)
+        #expect(try await house.keys.key(2, of: house.database.home) == nil)
+    }
+
+    // MARK: Archives
+
+    private func archive(_ house: House) async throws -> String {
+        let accounts = house.town.accounts
+        let address = try #require(EmailAddress("ann@example.org"))
+        let account = try #require(try await accounts.account(of: address))
+        let body = try #require(
+            try await UserArchive(house.town.service.directory).export(
+                account, in: Neighbourhood.container))
+        var text = ""
+        while let piece = try await body.next() { text += String(decoding: piece, as: UTF8.self) }
+        return text
+    }
+
+    @Test func `an archive has what a rotation seals anew while it is written`() async throws {
+        let house = try await House()
+        try await house.makeZones(["One"])
+        try await house.save("One", [Operation.create("a", ["secret": Self.secret("planted")])])
+        // A whole rotation between the read of a page and that of its key.
+        let home = ShardKey.database(house.database.home)
+        let router = house.town.router
+        let count = Mutex(0)
+        router.afterRead.withLock {
+            $0 = { key in
+                let isNow = count.withLock { count in
+                    if key == home { count += 1 }
+                    return key == home && count % 5 == 1
+                }
+                guard isNow else { return }
+                let hook = router.afterRead.withLock { hook in
+                    defer { hook = nil }
+                    return hook
+                }
+                if var rotation = try? house.rotation() { _ = try? await house.finish(&rotation) }
+                router.afterRead.withLock { $0 = hook }
+            }
+        }
+        let text = try await self.archive(house)
+        router.afterRead.withLock { $0 = nil }
+        #expect(try #require(try await house.keys.newestVersion(of: house.database.home)) > 2)
+        #expect(text.contains("planted"), "\(text)")
+        #expect(!text.contains("unopened"))
+    }
+
+    @Test func `an archive of which a key is gone for good ends with an error`() async throws {
+        let house = try await House()
+        try await house.makeZones(["One"])
+        try await house.save("One", [Operation.create("a", ["secret": Self.secret("planted")])])
+        _ = try await house.keys.rotate(house.database.home, to: 2)
+        _ = try await house.town.router.submit(
+            RecordCommand.resealFields(
+                ResealFields(database: house.database.home, items: [], retiresBelow: 2)
+            ).enveloped(
+                container: Neighbourhood.container, identity: house.town.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0,
+                principal: Principal(kind: .system)),
+            to: .database(house.database.home), deadline: house.town.world.now)
+        await #expect(throws: RouteError.refused("the keys of encrypted fields are gone")) {
+            try await self.archive(house)
+        }
     }
 }

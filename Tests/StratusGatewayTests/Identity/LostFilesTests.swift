@@ -47,7 +47,8 @@ import Testing
             try await submit(.loseBody(LoseBody(body: BodyID(number))), database)
         }
         func look() async throws -> (files: [LostFile], failing: [DatabaseID]) {
-            var walk = LostFilesWalk(town.service.directory)
+            var walk = LostFilesWalk(
+                town.service.directory, retries: Retries { _ in })
             var found: (files: [LostFile], failing: [DatabaseID]) = ([], [])
             while let piece = try await walk.next() {
                 switch piece {
@@ -65,5 +66,9 @@ import Testing
         let some = try await look()
         #expect(some.files.map(\.asset) == [AssetID(3)])
         #expect(some.failing == [own])
+        // A container whose own partition does not answer keeps no other from being looked at.
+        town.router.away.withLock { $0 = [.container(Neighbourhood.container)] }
+        let none = try await look()
+        #expect(none.failing == [open, open], "\(none)")
     }
 }

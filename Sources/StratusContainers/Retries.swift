@@ -1,0 +1,49 @@
+import StratusCluster
+
+/// Tries a step again whose partition did not answer: its leader may just be changing.
+///
+/// Only for steps that may be carried out twice.
+package struct Retries: Sendable {
+    package static let tryCountMax = 6
+    private static let pauseMax = Duration.seconds(2)
+
+    private let pause: @Sendable (Duration) async throws -> Void
+
+    /// - Parameter pause: waits.
+    package init(
+        pause: @escaping @Sendable (Duration) async throws -> Void = {
+            try await Task.sleep(for: $0)
+        }
+    ) {
+        self.pause = pause
+    }
+
+    package func run<Value>(_ step: () async throws -> Value) async throws -> Value {
+        for number in 1..<Self.tryCountMax {
+            do { return try await step() } catch let error as RouteError {
+                switch error {
+                case .notExecuted, .outcomeUnknown: try await self.wait(number)
+                case .upgrading, .refused: throw error
+                }
+            }
+        }
+        return try await step()
+    }
+
+    /// Waits longer with each try.
+    func wait(_ number: Int) async throws {
+        try await self.pause(min(Self.pauseMax, .milliseconds(100) * (1 << min(number, 5))))
+    }
+}
+
+extension RouteError {
+    /// What a person is told whose work one partition held up.
+    var reason: String {
+        switch self {
+        case .refused(let reason): reason
+        case .notExecuted: "its partition does not answer"
+        case .outcomeUnknown: "its partition does not say what it did"
+        case .upgrading: "the cluster is being upgraded"
+        }
+    }
+}
