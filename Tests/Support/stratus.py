@@ -6,7 +6,9 @@ import http.client, json, os, signal, socket, subprocess, sys, time, urllib.pars
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("STRATUS_BINARY", os.path.join(ROOT, ".build/debug/stratus"))
+RELEASE = os.environ.get("STRATUS_RELEASE", os.path.join(ROOT, ".build/release"))
 CONTAINER = "iCloud.org.example.stratus"
+TICK = os.sysconf("SC_CLK_TCK")
 # Places of a node's ports in the file `ports` of Deploy/cluster.
 CLIENT, ADMIN, PEER = range(3)
 
@@ -65,6 +67,13 @@ def is_running(pid):
         return False
 
 
+def cpu_seconds(pid):
+    """User and system time of a process."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
 def free_ports(count):
     """Returns ports of the loopback that nobody listens at."""
     sockets = [socket.socket() for _ in range(count)]
@@ -98,15 +107,20 @@ def post(connection, target, body, headers={}):
     return status, json.loads(text)
 
 
-def get(address, target, token=None, timeout=5):
-    """Returns the status and the text of a page, asked for with an administrators' token if there is one."""
+def ask_once(method, address, target, body=None, token=None, timeout=5):
+    """Returns the status and the text of an answer, over a connection of its own. The token is an administrator's."""
     connection = http.client.HTTPConnection(address, timeout=timeout)
     try:
-        connection.request("GET", target, headers={"Authorization": f"Bearer {token}"} if token else {})
+        connection.request(method, target, body, {"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
     finally:
         connection.close()
+
+
+def get(address, target, token=None, timeout=5):
+    """Returns the status and the text of a page."""
+    return ask_once("GET", address, target, None, token, timeout)
 
 
 def is_ready(url, timeout=5):
@@ -120,7 +134,26 @@ def is_ready(url, timeout=5):
 # --- Nodes
 
 
-class Node:
+class Process:
+    """A program that was started, or not yet."""
+
+    process = None
+
+    @property
+    def is_alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, seconds=60):
+        """Asks it to end. Returns its status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+
+class Node(Process):
     """`stratus dev`. What it prints when it is ready is in `facts`."""
 
     def __init__(self, data, *words, program=BINARY, listen="127.0.0.1:0", log=subprocess.DEVNULL, settings={}, before=None):
@@ -146,25 +179,12 @@ class Node:
         """The command line of `stratusctl` at it, if it has an administrators' listener."""
         return control_words(self.facts["adminURL"], self.facts["adminTokenFile"], self.process.args[0])
 
-    @property
-    def is_alive(self):
-        return self.process.poll() is None
 
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def stop(self, seconds=60):
-        """Asks it to end. Returns its status."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
-
-
-class Server:
+class Server(Process):
     """`stratus serve`, with a configuration of its own. Its log, in JSON, says where it listens."""
 
     def __init__(self, data, log, program=BINARY):
-        self.data, self.log, self.program, self.process = str(data), str(log), program, None
+        self.data, self.log, self.program = str(data), str(log), program
 
     def configure(self, path, settings):
         """Writes a configuration: these settings, and those that every node here has."""
@@ -214,19 +234,13 @@ class Server:
         with open(f"{self.data}/admin.token") as file:
             return file.read().strip()
 
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def stop(self, seconds=60):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
-
 
 class Cluster:
     """Nodes that Deploy/cluster runs, numbered from 0 as their URLs are."""
 
     container = CONTAINER
+    # Seconds that Deploy/cluster may take for a command; None for any time.
+    patience = None
 
     def __init__(self, directory, program=None, settings={}):
         """Starts nothing yet. Without a program Deploy/cluster chooses, and builds it. Settings are variables of the nodes."""
@@ -239,14 +253,14 @@ class Cluster:
         self.addresses = [url.split("//")[1].rstrip("/") for url in self.facts["urls"]]
         return self
 
-    def run(self, *words, timeout=None):
+    def run(self, *words):
         """Deploy/cluster, which may fail."""
         return subprocess.run([os.path.join(ROOT, "Deploy/cluster"), *words, "--directory", self.directory],
-                              capture_output=True, text=True, env=self.environment, timeout=timeout)
+                              capture_output=True, text=True, env=self.environment, timeout=self.patience)
 
-    def __call__(self, *words, timeout=None):
+    def __call__(self, *words):
         """Deploy/cluster, which must not fail. Returns what it prints."""
-        done = self.run(*words, timeout=timeout)
+        done = self.run(*words)
         if done.returncode != 0:
             self.fail(f"Deploy/cluster {' '.join(words)}: {done.stderr}{done.stdout}")
         return done.stdout
@@ -313,6 +327,13 @@ class Cluster:
     def page(self, node, target, timeout=5):
         """Status and text of an administrators' page of a node."""
         return get(self.admin(node), target, self.admin_token(node), timeout)
+
+    def define(self, container, schema):
+        """Gives a container's development environment a schema."""
+        status, text = ask_once("PUT", self.admin(0), f"/v1/containers/{container}/environments/development/schema", schema,
+                                self.admin_token(0), timeout=10)
+        if status >= 300:
+            self.fail(f"the schema of {container} was refused: {status} {text}")
 
     def ready(self, node):
         """Status and words of the administrators' `/readyz`."""
