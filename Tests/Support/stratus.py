@@ -85,6 +85,10 @@ def free_ports(count):
     return ports
 
 
+def free_port():
+    return free_ports(1)[0]
+
+
 # --- Requests
 
 
