@@ -12,7 +12,6 @@ import json
 import os
 import random
 import re
-import signal
 import struct
 import subprocess
 import sys
@@ -20,6 +19,9 @@ import threading
 import time
 import urllib.error
 import urllib.request
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Support"))
+import stratus
 
 BINARY, WORK = sys.argv[1], sys.argv[2]
 DATA = os.path.join(WORK, "data")
@@ -33,29 +35,22 @@ PLAIN = b"a plain field that the rows do show 5a17"
 failures = 0
 
 
-def step(name, isGood, detail=""):
+def step(name, is_good, detail=""):
     global failures
-    if not isGood:
+    if not is_good:
         failures += 1
-    print(("PASS" if isGood else "FAIL"), "assets:", name, "" if isGood else f"({detail})", flush=True)
-    return isGood
+    print(("PASS" if is_good else "FAIL"), "assets:", name, "" if is_good else f"({detail})", flush=True)
+    return is_good
 
 
-class Node:
+class Node(stratus.Node):
     def __init__(self, **settings):
-        environment = dict(os.environ, STRATUS_LOG_LEVEL="info")
-        environment.update({f"STRATUS_{key}": value for key, value in settings.items()})
-        self.log = open(os.path.join(WORK, "node.log"), "ab")
-        self.process = subprocess.Popen(
-            [BINARY, "dev", "--data", DATA, "--listen", "127.0.0.1:0", "--json"],
-            stdout=subprocess.PIPE, stderr=self.log, env=environment)
-        line = self.process.stdout.readline()
-        self.facts = json.loads(line)
-        self.base = "{url}/database/1/{container}/development/{{}}/{{}}?ckAPIToken={apiToken}".format(**self.facts)
+        super().__init__(DATA, program=BINARY, log=open(os.path.join(WORK, "node.log"), "ab"), settings={
+            "STRATUS_LOG_LEVEL": "info", **{f"STRATUS_{key}": value for key, value in settings.items()}})
         self.token = self.facts["webAuthToken"]
 
     def api(self, operation, body, database="private", token=None):
-        url = self.base.format(database, operation) + "&ckWebAuthToken=" + (token or self.token)
+        url = self.url + self.path(operation, token or self.token, database=database)
         request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "text/plain"})
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -63,13 +58,8 @@ class Node:
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return super().stop(30)
 
     def memory(self):
         """The most that the process has had resident since the last call of `forget`, in bytes."""
@@ -178,7 +168,7 @@ def fields(node):
     step("the public database takes none", public["records"][0].get("serverErrorCode") == "BAD_REQUEST", public)
 
 
-def readFields(node):
+def read_fields(node):
     _, answer = node.api("records/lookup", {"records": [{"recordName": "vault"}]})
     got = answer["records"][0].get("fields", {})
     return got.get("text", {}).get("value") == SECRET.decode() and got["list"]["value"][0] == SECRET.decode()
@@ -367,8 +357,8 @@ def killed(node):
     node = start()
     step(f"{len(answered)} files were answered before the kill", len(answered) >= 4, len(answered))
     lost = 0
-    for name, data, value, isSaved in answered:
-        if not isSaved:
+    for name, data, value, is_saved in answered:
+        if not is_saved:
             save(node, name, {"value": value})
         stored = lookup(node, name)
         if stored is None or download(stored)[2] != data:
@@ -398,8 +388,7 @@ def refused(**settings):
 
 def control(node, *arguments, command="encryption-key"):
     done = subprocess.run(
-        [os.path.join(os.path.dirname(BINARY), "stratusctl"), "--json", "--node", node.facts["adminURL"],
-         "--token-file", node.facts["adminTokenFile"], command, *arguments], capture_output=True, text=True)
+        [*node.control_words(), "--json", command, *arguments], capture_output=True, text=True)
     # Long answers are lines, and the last one sums them up.
     return done.returncode, json.loads(done.stdout.splitlines()[-1]) if done.stdout else done.stderr
 
@@ -415,7 +404,7 @@ def masters():
     first, other = file("master-1"), file("master-other")
     given = {"KEYS_MASTER_FILES": f"1={first}", "KEYS_SEALING_MASTER": "1"}
     node = Node(**given)
-    step("a node with a named master key reads what was sealed before", readFields(node))
+    step("a node with a named master key reads what was sealed before", read_fields(node))
     code, before = control(node, "list")
     step("containers' keys are wrapped under master 0", code == 0 and [
         (m["version"], m["state"], m["containers"]) for m in before["masters"]] == [(0, "opens", 1), (1, "seals", 0)],
@@ -425,7 +414,7 @@ def masters():
     code, after = control(node, "check")
     step("and all of them open", code == 0 and after["failing"] == [] and after["masters"][1]["containers"] == 1, after)
     step("a second rotation has nothing to do", control(node, "rotate")[1]["wrapped"] == 0)
-    step("encrypted fields are read after a rotation", readFields(node))
+    step("encrypted fields are read after a rotation", read_fields(node))
     step("a stop after a rotation", node.stop() == 0)
     error = refused()
     step("a node without a master key that it had does not start",
@@ -450,7 +439,7 @@ def masters():
     step("and wraps nothing", code == 1 and "different files" in answer["error"]["reason"], answer)
     node.stop()
     node = Node(**given)
-    step("with its master key a node reads everything again", readFields(node) and control(node, "check")[0] == 0)
+    step("with its master key a node reads everything again", read_fields(node) and control(node, "check")[0] == 0)
     step("a version that wraps keys is not forgotten", control(node, "forget", "1")[0] == 1)
     node.stop()
     wrong, right = f"{given['KEYS_MASTER_FILES']},2={other}", f"{given['KEYS_MASTER_FILES']},2={file('master-2')}"
@@ -466,10 +455,10 @@ def masters():
     node = Node(KEYS_MASTER_FILES=right, KEYS_SEALING_MASTER="2")
     code, done = control(node, "rotate")
     step("and after a start without it the right key comes under its number", code == 0 and done["wrapped"] == 1, done)
-    step("encrypted fields are read under it", readFields(node) and control(node, "check")[0] == 0)
+    step("encrypted fields are read under it", read_fields(node) and control(node, "check")[0] == 0)
     code, done = control(node, "rotate-databases", "--container", node.facts["container"])
     step("databases get newer keys", code == 0 and done["records"] > 0 and done["failures"] == 0, done)
-    step("encrypted fields are read after that", readFields(node))
+    step("encrypted fields are read after that", read_fields(node))
     step("no file is lost", control(node, "lost", command="assets") == (0, {"done": True}))
     node.stop()
 
@@ -486,7 +475,7 @@ def main():
     status, _, body = download(lookup(node, "large"), "f", "--range", "0-99")
     step("after another kill the file is there", status == 206 and body == (MARK * 3)[:100], status)
     step("the data directory shows no planted text", planted() == [], planted())
-    step("encrypted fields are read after kills", readFields(node))
+    step("encrypted fields are read after kills", read_fields(node))
     step("the data directory shows the plain field, and no encrypted one",
          holders(PLAIN) != [] and holders(SECRET) == [], (holders(PLAIN), holders(SECRET)))
     size = packs()

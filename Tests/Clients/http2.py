@@ -19,6 +19,9 @@ import h2.events
 import h2.exceptions
 import h2.settings
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Support"))
+import stratus
+
 binary, work = sys.argv[1:3]
 failed = False
 
@@ -33,37 +36,30 @@ def step(name, body):
         print(f"FAIL {name}: {type(error).__name__}: {error}", flush=True)
 
 
-class Node:
+class Node(stratus.Node):
     """A node for development, for the time of a `with`."""
 
     def __init__(self, name, *options):
         self.data = os.path.join(work, name)
-        environment = dict(os.environ, STRATUS_CLIENT_HTTP2="true", STRATUS_CLIENT_PLAIN_HTTP2="true")
-        self.process = subprocess.Popen(
-            [binary, "dev", "--json", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", self.data, *options],
-            stdout=subprocess.PIPE, stderr=open(os.path.join(work, name + ".log"), "w"), env=environment, text=True)
-        self.welcome = json.loads(self.process.stdout.readline())
-        self.host, port = self.welcome["url"].split("//")[1].rstrip("/").rsplit(":", 1)
-        self.port = int(port)
+        super().__init__(self.data, "--admin", "127.0.0.1:0", *options, program=binary,
+                         log=open(os.path.join(work, name + ".log"), "w"),
+                         settings={"STRATUS_CLIENT_HTTP2": "true", "STRATUS_CLIENT_PLAIN_HTTP2": "true"})
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(60)
+        self.stop()
 
     def path(self, operation):
-        w = self.welcome
-        return (f"/database/1/{w['container']}/{w['environment']}/private/{operation}"
-                f"?ckAPIToken={w['apiToken']}&ckWebAuthToken={w['webAuthToken'].replace('+', '%2B').replace('/', '%2F').replace('=', '%3D')}")
+        return super().path(operation, self.facts["webAuthToken"])
 
     def connect(self):
         raw = socket.create_connection(("127.0.0.1", self.port), timeout=30)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if "authorityFile" not in self.welcome:
+        if "authorityFile" not in self.facts:
             return raw
-        context = ssl.create_default_context(cafile=self.welcome["authorityFile"])
+        context = ssl.create_default_context(cafile=self.facts["authorityFile"])
         context.set_alpn_protocols(["h2", "http/1.1"])
         return context.wrap_socket(raw, server_hostname=self.host)
 
@@ -151,7 +147,7 @@ def conversation(node):
     expect(answer["records"][0]["fields"]["title"]["value"] == "over h2", answer)
     status, answer = client.post("records/query", {"query": {"recordType": "Nobody"}})
     expect(status == 404 and answer["serverErrorCode"] == "NOT_FOUND", status, answer)
-    return f"{node.welcome['url'].split(':')[0]}, saved and read back"
+    return f"{node.facts['url'].split(':')[0]}, saved and read back"
 
 
 def events(answer):
@@ -336,7 +332,7 @@ with Node("plain") as node:
     lazy = lazy_reader(node)
 
     def curl():
-        done = subprocess.run(["curl", "-sS", "-i", "--http2-prior-knowledge", "-d", "{}", node.welcome["url"].rstrip("/") + node.path("zones/list")],
+        done = subprocess.run(["curl", "-sS", "-i", "--http2-prior-knowledge", "-d", "{}", node.facts["url"].rstrip("/") + node.path("zones/list")],
                               capture_output=True, text=True, timeout=60)
         expect(done.stdout.startswith("HTTP/2 200"), done.stdout[:200], done.stderr)
         return "HTTP/2 200"
