@@ -168,7 +168,7 @@ package final class CloudKitHandler: HTTPHandler {
         _ request: HTTPRequest, token: inout String?, _ room: AnswerRoom
     ) async throws -> GatewayAnswer {
         try self.rates?.check(address: request.peer, at: self.world.now)
-        let route = try Route(path: request.head.path, in: self.operations)
+        let route = try self.operations.route(of: request.head.path)
         let operation = route.operation
         guard operation.methods.contains(named: request.head.method) else {
             throw InputRefusal.wrongMethod(operation.label, method: request.head.method)

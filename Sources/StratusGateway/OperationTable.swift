@@ -16,6 +16,7 @@ package struct OperationTable: Sendable {
     /// The operations in the order of their lists.
     package let operations: [GatewayOperation]
     let services: [Section]
+    private let memory = RouteMemory()
 
     /// One service's operations, by name.
     struct Section: Sendable {
@@ -66,6 +67,14 @@ package struct OperationTable: Sendable {
 
     /// The operation of a path; nil: the path leads nowhere.
     package func operation(at path: String) -> GatewayOperation? {
-        (try? Route(path: path, in: self))?.operation
+        (try? self.route(of: path))?.operation
+    }
+
+    /// Reads a path as ``Route/init(path:in:)`` does, or remembers what was read.
+    package func route(of path: String) throws(InputRefusal) -> Route {
+        if let known = self.memory.route(of: path) { return known }
+        let route = try Route(path: path, in: self)
+        self.memory.keep(route, of: path)
+        return route
     }
 }

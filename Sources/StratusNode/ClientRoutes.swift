@@ -7,7 +7,7 @@ package import StratusRuntime
 /// a client made up.
 package enum ClientRoutes {
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
-        guard let route = try? Route(path: head.path) else {
+        guard let route = try? OperationTable.standard.route(of: head.path) else {
             if SignInService.isPage(head.path) { return ObservedHandler.Route(head.path) }
             // The rest of the path is a person's: never in a log.
             if DAVRoute.isPath(head.path) { return ObservedHandler.Route("dav") }

@@ -23,6 +23,7 @@ package final class FileSystem: @unchecked Sendable {
     /// SQLite reads its settings once: no mutexes inside, since no connection is ever shared.
     private static let isConfigured: Bool = {
         _ = stratus_sqlite_config_multithread()
+        _ = stratus_sqlite_config_no_memory_counts()
         precondition(sqlite3_initialize() == SQLITE_OK, "SQLite does not start")
         precondition(
             sqlite3_libversion_number() >= 3_040_000, "SQLite 3.40 or newer is needed")

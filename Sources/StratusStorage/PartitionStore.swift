@@ -220,10 +220,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             return
         }
         do throws(StoreError) {
+            // A row that was there after all is taken out of the digest when it is written over.
+            try rows.writePending()
             self.position.digest = rows.digest
             var store = rows
             try self.position.write(to: &store)
-            try rows.writePending()
             try self.gate.commit(through: self.position.index) { () throws(StoreError) in
                 try rows.commitTransaction()
             }

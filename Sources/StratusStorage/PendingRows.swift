@@ -9,8 +9,10 @@ struct PendingRows {
         var row: Bytes?
         /// The hash of `row` that is part of the digest.
         var hash: StateDigest?
-        /// Whether SQLite has a row under this key.
-        let isStored: Bool
+        /// Whether SQLite has a row under this key, as far as anybody has looked.
+        var isStored: Bool
+        /// Nobody has looked: most likely there is none.
+        var isExpectedNew: Bool
     }
 
     /// A key as one piece of memory to hash: an array hashes its bytes one by one.
@@ -37,24 +39,41 @@ struct PendingRows {
 
     /// Notes what is under a key now.
     ///
-    /// - Parameter isStored: whether SQLite has a row there; asked when the key is new here.
-    /// - Returns: the hash of the row that was there.
+    /// - Parameters:
+    ///   - isExpectedNew: SQLite is not asked what is there, but finds out when it gets the row.
+    ///   - stored: the hash of SQLite's row there; asked when the key is new here.
+    /// - Returns: the hash of the row that was there, as far as anybody has looked.
     mutating func set(
-        _ key: Bytes, to row: Bytes?, hash: StateDigest?,
+        _ key: Bytes, to row: Bytes?, hash: StateDigest?, isExpectedNew: Bool = false,
         stored: () throws(StoreError) -> StateDigest?
     ) throws(StoreError) -> StateDigest? {
         self.size += row?.count ?? 0
-        if let position = self.positions[Key(bytes: key)] {
-            let old = self.changes[position].hash
+        let known = Key(bytes: key)
+        if let position = self.positions[known] {
+            var old = self.changes[position].hash
+            if row == nil, self.changes[position].isExpectedNew {
+                // A row that goes must be known to have been there or not.
+                let stored = try stored()
+                if let stored {
+                    var both = old ?? .empty
+                    both.add(stored)
+                    old = both
+                }
+                self.changes[position].isStored = stored != nil
+                self.changes[position].isExpectedNew = false
+            }
             self.changes[position].row = row
             self.changes[position].hash = hash
             return old
         }
-        let old = try stored()
+        let isExpectedNew = isExpectedNew && row != nil
+        let old = isExpectedNew ? nil : try stored()
         // An absent row need not be removed.
         if row == nil, old == nil { return nil }
-        self.positions[Key(bytes: key)] = self.changes.count
-        self.changes.append(Change(key: key, row: row, hash: hash, isStored: old != nil))
+        self.positions[known] = self.changes.count
+        self.changes.append(
+            Change(
+                key: key, row: row, hash: hash, isStored: old != nil, isExpectedNew: isExpectedNew))
         self.size += key.count
         return old
     }
@@ -63,7 +82,29 @@ struct PendingRows {
     mutating func take() -> [Change] {
         defer { self.removeAll() }
         return self.changes.filter { $0.row != nil || $0.isStored }
-            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+            .sorted { Self.isOrdered($0.key, before: $1.key) }
+    }
+
+    /// Byte by byte, as SQLite orders keys.
+    private static func isOrdered(_ one: Bytes, before other: Bytes) -> Bool {
+        one.withUnsafeBytes { one in
+            other.withUnsafeBytes { other in
+                let shared = min(one.count, other.count)
+                var place = 0
+                // Keys of one table begin alike: eight bytes at a time.
+                while place + 8 <= shared {
+                    let left = one.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                    let right = other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                    if left != right { return left.bigEndian < right.bigEndian }
+                    place += 8
+                }
+                while place < shared {
+                    if one[place] != other[place] { return one[place] < other[place] }
+                    place += 1
+                }
+                return one.count < other.count
+            }
+        }
     }
 
     mutating func removeAll() {

@@ -66,7 +66,7 @@ package struct RequestTable: Sendable {
         row.append(1)
         row.append(outcome.verdict.rawValue)
         row.append(contentsOf: outcome.body)
-        try rows.put(.request, Self.key(deadline, identity).span.bytes, row.span.bytes)
+        try rows.putNew(.request, Self.key(deadline, identity).span.bytes, row.span.bytes)
         self.deadlines?[identity] = deadline
     }
 

@@ -14,7 +14,7 @@ package import StratusSQLite
 /// Not `Sendable`: it belongs to the executor that owns the partition.
 package final class RowDatabase: RowStore {
     private enum Kind: Int, CaseIterable {
-        case get, put, remove, ascending, ascendingTo, descending, descendingTo
+        case get, put, putNew, remove, ascending, ascendingTo, descending, descendingTo
     }
 
     /// The digest of all rows but those of `Table.meta`. A commit stores it; a rollback restores
@@ -34,6 +34,14 @@ package final class RowDatabase: RowStore {
     /// The rows kept back, by the number of the table.
     private var pending = Array(repeating: PendingRows(), count: Table.slotCount)
     private var isKeepingBack = false
+    /// The row that was last read in each table, as SQLite has it: what is read is often replaced
+    /// next. Only while rows are kept back; nil once the table is written to.
+    private var lastReads: [LastRead?] = Array(repeating: nil, count: Table.slotCount)
+
+    private struct LastRead {
+        let key: Bytes
+        let row: Bytes?
+    }
 
     /// Reads of the ``reading(_:)`` under way; nil outside of one.
     private var scopedReadCount: Int?
@@ -82,7 +90,7 @@ package final class RowDatabase: RowStore {
 
     package func commitTransaction() throws(StoreError) {
         try self.writePending()
-        self.isKeepingBack = false
+        self.stopKeepingBack()
         try storing { () throws(SQLiteError) in try self.end.run() }
     }
 
@@ -90,6 +98,11 @@ package final class RowDatabase: RowStore {
     /// lock meanwhile.
     package func writePending() throws(StoreError) {
         for table in Table.all { try self.writePending(table) }
+    }
+
+    private func stopKeepingBack() {
+        self.isKeepingBack = false
+        for position in self.lastReads.indices { self.lastReads[position] = nil }
     }
 
     private func writePending(_ table: Table) throws(StoreError) {
@@ -102,15 +115,26 @@ package final class RowDatabase: RowStore {
             try change.key.span.bytes.withUnsafeBytes { (key) throws(StoreError) in
                 guard let row = change.row else { return try self.erase(table, key) }
                 try row.span.bytes.withUnsafeBytes { (row) throws(StoreError) in
+                    if change.isExpectedNew, try self.writeNew(table, key, row) { return }
                     try self.write(table, key, row)
                 }
             }
         }
     }
 
+    /// - Returns: false: there is a row, which the digest does not hold any more.
+    private func writeNew(
+        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
+    ) throws(StoreError) -> Bool {
+        try self.write(table, key, row, .putNew)
+        if self.connection.changeCount > 0 { return true }
+        if let old = try self.storedHash(table, key) { self.digest.subtract(old) }
+        return false
+    }
+
     /// Ends the transaction, if SQLite has not done so by itself after an error.
     package func rollBack() throws(StoreError) {
-        self.isKeepingBack = false
+        self.stopKeepingBack()
         for position in self.pending.indices { self.pending[position].removeAll() }
         guard self.connection.isInTransaction else { return }
         try storing { () throws(SQLiteError) in try self.undo.run() }
@@ -190,16 +214,32 @@ package final class RowDatabase: RowStore {
             return change.row
         }
         return try key.withUnsafeBytes { (key) throws(StoreError) in
-            try self.withRow(table, key) { row in row.map { Bytes($0) } }
+            let row = try self.withRow(table, key) { row in row.map { Bytes($0) } }
+            if self.isKeepingBack {
+                self.lastReads[Int(table.rawValue)] = LastRead(key: Bytes(key), row: row)
+            }
+            return row
         }
     }
 
     package func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
         throws(StoreError)
     {
+        try self.put(table, key, row, isExpectedNew: false)
+    }
+
+    package func putNew(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
+        throws(StoreError)
+    {
+        try self.put(table, key, row, isExpectedNew: true)
+    }
+
+    private func put(
+        _ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan, isExpectedNew: Bool
+    ) throws(StoreError) {
         try key.withUnsafeBytes { (key) throws(StoreError) in
             try row.withUnsafeBytes { (row) throws(StoreError) in
-                try self.put(table, key, row)
+                try self.put(table, key, row, isExpectedNew)
             }
         }
         self.writeCount += 1
@@ -208,12 +248,13 @@ package final class RowDatabase: RowStore {
     }
 
     private func put(
-        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
+        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer,
+        _ isExpectedNew: Bool
     ) throws(StoreError) {
         if table == .meta { return try self.write(table, key, row) }
         let hash = RowHash.of(table, key, row)
         if self.isKeepingBack {
-            try self.keepBack(table, key, Bytes(row), hash)
+            try self.keepBack(table, key, Bytes(row), hash, isExpectedNew)
         } else {
             if let old = try self.storedHash(table, key) { self.digest.subtract(old) }
             try self.write(table, key, row)
@@ -239,11 +280,17 @@ package final class RowDatabase: RowStore {
     /// - Returns: whether there was a row.
     @discardableResult
     private func keepBack(
-        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: Bytes?, _ hash: StateDigest?
+        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: Bytes?, _ hash: StateDigest?,
+        _ isExpectedNew: Bool = false
     ) throws(StoreError) -> Bool {
         let place = Int(table.rawValue)
-        let old = try self.pending[place].set(Bytes(key), to: row, hash: hash) {
-            () throws(StoreError) in try self.storedHash(table, key)
+        let old = try self.pending[place].set(
+            Bytes(key), to: row, hash: hash, isExpectedNew: isExpectedNew
+        ) { () throws(StoreError) in
+            if let last = self.lastReads[place], last.key.elementsEqual(key) {
+                return last.row?.withUnsafeBytes { RowHash.of(table, key, $0) }
+            }
+            return try self.storedHash(table, key)
         }
         if let old { self.digest.subtract(old) }
         if self.pending[place].size > Self.pendingSizeMax
@@ -269,10 +316,12 @@ package final class RowDatabase: RowStore {
     }
 
     private func write(
-        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
+        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer,
+        _ kind: Kind = .put
     ) throws(StoreError) {
+        self.lastReads[Int(table.rawValue)] = nil
         try storing { () throws(SQLiteError) in
-            let statement = try self.statement(.put, table)
+            let statement = try self.statement(kind, table)
             try statement.bind(unownedUntilReset: key, at: 1)
             try statement.bind(unownedUntilReset: row, at: 2)
             try statement.run()
@@ -280,6 +329,7 @@ package final class RowDatabase: RowStore {
     }
 
     private func erase(_ table: Table, _ key: UnsafeRawBufferPointer) throws(StoreError) {
+        self.lastReads[Int(table.rawValue)] = nil
         try storing { () throws(SQLiteError) in
             let statement = try self.statement(.remove, table)
             try statement.bind(unownedUntilReset: key, at: 1)
@@ -357,6 +407,7 @@ package final class RowDatabase: RowStore {
         return switch kind {
         case .get: "SELECT r FROM \(name) WHERE k=?1"
         case .put: "INSERT OR REPLACE INTO \(name) (k, r) VALUES (?1, ?2)"
+        case .putNew: "INSERT OR IGNORE INTO \(name) (k, r) VALUES (?1, ?2)"
         case .remove: "DELETE FROM \(name) WHERE k=?1"
         case .ascending: "SELECT k, r FROM \(name) WHERE k>=?1 ORDER BY k"
         case .ascendingTo: "SELECT k, r FROM \(name) WHERE k>=?1 AND k<?2 ORDER BY k"

@@ -298,6 +298,26 @@ import Testing
         #expect(news.withLock { $0 } == [false, true])
     }
 
+    /// Without the fix a node at rest copies the same WAL again four times a second.
+    @Test func `a WAL that was copied is left alone until the next commit`() throws {
+        let node = try OneNode(seed: 1) { $0.checkpointSize = .kibibytes(16) }
+        let files = node.world.simulatedFiles
+        var counts: [Int] = []
+        for number in 0..<20 as Range<UInt8> {
+            let identity = node.world.drawIdentity()
+            Task(executorPreference: node.executor) {
+                let value = Bytes(repeating: number, count: 2_000)
+                _ = await node.submit(.write([number], value: value), identity)
+            }
+            node.executor.run(until: node.world.now + .milliseconds(300))
+        }
+        for _ in 0..<3 {
+            node.executor.run(until: node.world.now + .seconds(5))
+            counts.append(files.operationCount)
+        }
+        #expect(counts[2] - counts[1] < 10, "\(counts)")
+    }
+
     /// Core audit 9: the development setting has another segment size, and a directory goes there
     /// and back.
     @Test func `a node opens with another segment size, and back, with its records`() throws {

@@ -85,6 +85,27 @@ import Testing
         #expect(read == row.expected, "\(row.name)")
     }
 
+    @Test func `a path that is remembered leads where it led when it was read`() throws {
+        let table = OperationTable.standard
+        for _ in 0..<3 {
+            for row in Self.rows {
+                let read = Result { () throws(InputRefusal) in
+                    Place(try table.route(of: row.path))
+                }
+                #expect(read == row.expected, "\(row.name)")
+            }
+        }
+        // Two files, whose names are equal to Swift and of one length in bytes.
+        let root = "\(GatewayService.documents.root)iCloud.a.B/development/content/"
+        for name in ["\u{E9}a\u{301}", "e\u{301}\u{E1}"] {
+            let route = try table.route(of: root + name)
+            #expect(Bytes(route.rest.utf8) == Bytes(name.utf8))
+        }
+        // Too long to be remembered.
+        let long = root + String(repeating: "a", count: 600)
+        for _ in 0..<2 { #expect(try table.route(of: long).rest.utf8.count == 600) }
+    }
+
     @Test func `what reads without being told what has a GET`() {
         let readers: Set<String> = [
             "zones/list", "users/current", "users/caller", "users/discover",

@@ -75,6 +75,8 @@ import Testing
         var model: [Table: [Bytes: Bytes]] = [:]
         var committed = model
         var isCounted = true
+        // Whether a row that was said to be new, and was not, is not written yet.
+        var isGuess = false
         let tables: [Table] = [.request, .zone, .feed, .mail]
         for step in 0..<600 {
             if !kept.isInTransaction {
@@ -89,7 +91,12 @@ import Testing
             let before = (kept.writeCount, written.writeCount)
             switch Int.random(in: 0..<24, using: &random) {
             case 0..<9:
-                try kept.put(table, key.span.bytes, row.span.bytes)
+                if Bool.random(using: &random) {
+                    try kept.putNew(table, key.span.bytes, row.span.bytes)
+                    isGuess = isGuess || model[table]?[key] != nil
+                } else {
+                    try kept.put(table, key.span.bytes, row.span.bytes)
+                }
                 try written.put(table, key.span.bytes, row.span.bytes)
                 model[table, default: [:]][key] = row
             case 9..<15:
@@ -102,14 +109,18 @@ import Testing
             case 20:
                 let found = try self.contents(of: kept)
                 #expect(found == model.filter { !$0.value.isEmpty }, "seed \(seed) step \(step)")
-            case 21: try kept.writePending()
+            case 21:
+                try kept.writePending()
+                isGuess = false
             case 22:
                 try kept.commitTransaction()
                 committed = model
+                isGuess = false
                 #expect(try kept.computeDigest() == kept.digest, "seed \(seed) step \(step)")
             default:
                 try kept.rollBack()
                 isCounted = false
+                isGuess = false
                 // The other one goes back row by row.
                 for table in tables {
                     let (was, shall) = (model[table] ?? [:], committed[table] ?? [:])
@@ -126,6 +137,7 @@ import Testing
             #expect(
                 kept.writeCount - before.0 == written.writeCount - before.1,
                 "seed \(seed) step \(step)")
+            if isGuess { continue }
             #expect(kept.digest == written.digest, "seed \(seed) step \(step)")
         }
         if kept.isInTransaction { try kept.commitTransaction() }

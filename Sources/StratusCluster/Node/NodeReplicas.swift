@@ -747,8 +747,10 @@ package actor NodeReplicas {
         guard now >= self.housekeepAt, self.fault == nil else { return }
         self.housekeepAt = now + Self.housekeepingInterval
         for group in self.host.allGroups {
+            // A WAL that was copied whole keeps its size until the next commit.
             guard let member = self.members[group],
-                member.partition.walSize > self.setup.checkpointSize
+                member.partition.walSize > self.setup.checkpointSize,
+                member.partition.durable < member.partition.applied
             else { continue }
             self.checkpoint(group)
         }

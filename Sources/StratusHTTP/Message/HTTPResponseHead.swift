@@ -23,17 +23,18 @@ enum HTTPResponseHead {
     static func append(
         _ headers: HeaderFields, _ field: HeaderFields.Field, into bytes: inout Bytes
     ) {
-        let name = headers.text[field.name]
+        let name = headers.text.span.extracting(field.name)
         precondition(
-            !name.isEmpty && name.allSatisfy(HTTPCharacters.token.contains),
+            !name.isEmpty && Self.isToken(name),
             "not a header's name: \(headers.string(field.name))")
-        bytes.append(contentsOf: name)
+        bytes.append(copying: name)
         Self.append(": ", into: &bytes)
-        let value = headers.text[field.value]
-        if value.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) {
-            bytes.append(contentsOf: value)
+        let value = headers.text.span.extracting(field.value)
+        if Self.isPrintable(value) {
+            bytes.append(copying: value)
         } else {
-            for byte in value {
+            for place in value.indices {
+                let byte = value[place]
                 if byte >= 0x20 && byte < 0x7F || byte == 0x09 {
                     bytes.append(byte)
                 } else {
@@ -44,6 +45,33 @@ enum HTTPResponseHead {
             }
         }
         Self.append("\r\n", into: &bytes)
+    }
+
+    private static func isToken(_ name: Span<UInt8>) -> Bool {
+        for place in name.indices where !HTTPCharacters.token.contains(name[place]) {
+            return false
+        }
+        return true
+    }
+
+    /// Whether every byte is printable ASCII.
+    private static func isPrintable(_ value: Span<UInt8>) -> Bool {
+        let bytes = unsafe value.bytes
+        var place = 0
+        while place + 8 <= value.count {
+            let word = bytes.word(at: place)
+            if WordScan.below(word, 0x20) | WordScan.equal(word, 0x7F) | (word & WordScan.highs)
+                != 0
+            {
+                return false
+            }
+            place += 8
+        }
+        while place < value.count {
+            if value[place] < 0x20 || value[place] >= 0x7F { return false }
+            place += 1
+        }
+        return true
     }
 
     static func append(_ name: StaticString, _ value: Int, into bytes: inout Bytes) {

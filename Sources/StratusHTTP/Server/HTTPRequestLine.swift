@@ -85,6 +85,7 @@ struct HTTPRequestLine: Sendable {
 
     private static func string(_ line: Span<UInt8>, _ range: Range<Int>) -> String {
         // Only ASCII passed the checks above.
-        unsafe String(copying: UTF8Span(unchecked: line.extracting(range)))
+        unsafe String(
+            copying: UTF8Span(unchecked: line.extracting(range), isKnownASCII: true))
     }
 }

@@ -67,8 +67,20 @@ package protocol RowReader {
 package protocol RowStore: RowReader {
     mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
         throws(StoreError)
+    /// Puts a row under a key that most likely has none, so that a store need not read what is
+    /// there. Where a row is there after all, this is a put like any other.
+    mutating func putNew(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
+        throws(StoreError)
     /// Removing an absent row is no error.
     mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError)
+}
+
+extension RowStore {
+    package mutating func putNew(
+        _ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan
+    ) throws(StoreError) {
+        try self.put(table, key, row)
+    }
 }
 
 /// The rows could not be read or written: a fault of the world, never an answer to a client.

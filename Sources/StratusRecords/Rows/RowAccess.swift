@@ -58,6 +58,10 @@ extension RowStore {
         try unsafe self.put(table, key.span.bytes, row.span.bytes)
     }
 
+    mutating func putNew(_ table: Table, _ key: Bytes, _ row: Bytes) throws(StoreError) {
+        try unsafe self.putNew(table, key.span.bytes, row.span.bytes)
+    }
+
     mutating func remove(_ table: Table, _ key: Bytes) throws(StoreError) {
         try unsafe self.remove(table, key.span.bytes)
     }

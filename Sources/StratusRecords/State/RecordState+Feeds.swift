@@ -61,10 +61,10 @@ extension RecordState {
 
     // MARK: changes/database
 
-    func databaseChanges(
+    mutating func databaseChanges(
         _ ask: DatabaseChangesAsk, _ meter: ReadMeter, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
-        guard let database = try StoredRows.database(ask.database, over: rows) else {
+        guard let database = try self.cache.database(ask.database, over: rows) else {
             if let after = ask.after, after != .start { return .zoneRefused(.positionExpired) }
             return .databaseChanges(
                 DatabaseChangesPage(changes: [], position: .start, moreComing: false))
@@ -100,7 +100,7 @@ extension RecordState {
                 break
             }
             guard let name = String(validating: row, as: UTF8.self),
-                let zone = try StoredRows.zone(name, in: database.number, over: rows)
+                let zone = try self.cache.zone(name, in: database.number, over: rows)
             else { throw StoreError(.unreadable, "turn") }
             let turn = try Keys.number(key, at: 5)
             // The zone whose turn it was may have gone on in that turn.

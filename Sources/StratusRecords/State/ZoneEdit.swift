@@ -223,7 +223,7 @@ struct ZoneEdit {
                 words: self.words[name] ?? [:])
             if self.bugs.contains(.indexRowLeftBehind), touched.current?.live == nil { continue }
             for key in changes.removed { try rows.remove(.index, key) }
-            for row in changes.put { try rows.put(.index, row.key, row.row) }
+            for row in changes.put { try rows.putNew(.index, row.key, row.row) }
         }
         if self.id.name == ZoneID.documentsName { try self.writeDocumentNames(into: &rows) }
         try self.references.flush(into: &rows)
@@ -287,7 +287,11 @@ struct ZoneEdit {
         let feed: FeedRow
         switch touched.current {
         case .live:
-            try rows.put(.record, key, touched.encoded)
+            if touched.original == nil {
+                try rows.putNew(.record, key, touched.encoded)
+            } else {
+                try rows.put(.record, key, touched.encoded)
+            }
             feed = FeedRow(isDeletion: false, turn: turn, name: name)
         case .tombstone(let tag):
             try rows.put(.record, key, RecordRow.encodedTombstone(tag))
@@ -297,7 +301,7 @@ struct ZoneEdit {
         }
         if self.bugs.contains(.tombstoneNotInFeed), feed.isDeletion { return }
         guard let tag = touched.current?.tag else { return }
-        try rows.put(.feed, Keys.feed(self.zone.number, tag), feed.encoded())
+        try rows.putNew(.feed, Keys.feed(self.zone.number, tag), feed.encoded())
     }
 
     /// Makes this zone the last one changed in its database's feed.
