@@ -318,6 +318,8 @@ struct DocumentService: Sendable {
             }
             return .settle(
                 id: try input.requiredString("id"), current: try tag("current"), drop: drop)
+        case "separate":
+            return .separate(id: try input.requiredString("id"), first: draws.documentID())
         default: throw InputRefusal.unexpectedInput(key: "operation")
         }
     }

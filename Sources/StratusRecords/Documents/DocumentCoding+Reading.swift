@@ -112,6 +112,9 @@ extension ByteReader {
             return .save(
                 id: id, content: .file(file), basedOn: basedOn, ifUnchanged: ifUnchanged,
                 atMilliseconds: try self.signed())
+        case 14:
+            let id = try self.text()
+            return .separate(id: id, first: try self.text())
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }

@@ -17,7 +17,8 @@ import StratusModel
 // |           | and size; 8 copy: texts source, name, folder and id, flag deep, varints      |
 // |           | items and bytes, flag and varint tag; 9 lock: lock, signed span, varint      |
 // |           | locks; 10 refresh: text token, signed span; 11 unlock: text token; 12 create |
-// |           | and 13 save with a file: as 1 and 2, with a file where content is            |
+// |           | and 13 save with a file: as 1 and 2, with a file where content is; 14        |
+// |           | separate: texts id and first                                                |
 // | file      | 16 asset, text checksum, varint size                                        |
 // | change    | 1 and a property, or 2 and texts namespace and local                         |
 // | property  | texts namespace and local, prefixed element                                  |
@@ -128,6 +129,10 @@ extension ByteWriter {
             self.write(count: drop.count)
             for tag in drop { self.write(varint: tag) }
         case .removeData: self.write(6 as UInt8)
+        case .separate(let id, let first):
+            self.write(14 as UInt8)
+            self.write(text: id)
+            self.write(text: first)
         case .annotate(let id, let changes, let countMax, let sizeMax):
             self.write(7 as UInt8)
             self.write(text: id)

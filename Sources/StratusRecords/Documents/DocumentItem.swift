@@ -116,6 +116,14 @@ package enum DocumentContent: Sendable, Hashable {
         }
     }
 
+    /// Whether both are the same bytes, as far as can be told without reading a file.
+    func isEqual(to other: DocumentContent) -> Bool {
+        if case .file(let file) = self, case .file(let other) = other {
+            return file.checksum == other.checksum && file.size == other.size
+        }
+        return self == other
+    }
+
     /// The bytes that a record has of it.
     var inlineSize: Int {
         switch self {

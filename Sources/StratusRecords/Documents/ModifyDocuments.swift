@@ -89,6 +89,9 @@ package enum DocumentOperation: Sendable, Equatable {
     case remove(id: String, basedOn: UInt64?)
     /// Makes one content the current one, if `current` is not nil, and drops others.
     case settle(id: String, current: UInt64?, drop: [UInt64])
+    /// Makes each content that waits to be settled a file of its own beside the item, with the next
+    /// free name. The first of them gets this ID, the others the numbers that follow.
+    case separate(id: String, first: String)
     /// Everything outside the folder `Documents`.
     case removeData
     /// Sets and removes properties, in their order.
