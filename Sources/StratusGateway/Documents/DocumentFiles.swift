@@ -54,9 +54,10 @@ struct DocumentFiles: Sendable {
     /// - Parameters:
     ///   - headers: those of the whole, with its tag.
     ///   - files: nil: nothing keeps assets here, so no content is one.
+    ///   - reader: who shares the memory of transfers with others; nil: the owner.
     static func answer(
         _ content: DocumentContent, _ head: RequestHead, _ headers: HeaderFields, tag: String,
-        of database: DatabaseID, in files: DocumentFiles?
+        of database: DatabaseID, in files: DocumentFiles?, by reader: String? = nil
     ) async throws -> HTTPResponse {
         var headers = headers
         var status = 200
@@ -87,7 +88,8 @@ struct DocumentFiles: Sendable {
                 return HTTPResponse(
                     status: status, headers: headers, body: .stream(EmptyBody(), length: length))
             }
-            let (body, share) = try await files.assets.begin(stored, range, by: database.owner)
+            let (body, share) = try await files.assets.begin(
+                stored, range, by: reader ?? database.owner)
             var response = HTTPResponse(
                 status: status, headers: headers, body: .stream(body, length: length))
             response.held = share

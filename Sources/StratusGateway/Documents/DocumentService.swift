@@ -203,7 +203,7 @@ struct DocumentService: Sendable {
                             $0.member("id", id)
                             $0.member("removed", true)
                         }
-                    case .dataRemoved, .lock, .unlocked:
+                    case .dataRemoved, .lock, .unlocked, .published:
                         preconditionFailure("no operation of a client")
                     case .refused(let refusal, let subject):
                         array.write(ClientError(refusal, subject: subject))

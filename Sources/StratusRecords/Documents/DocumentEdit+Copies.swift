@@ -165,10 +165,12 @@ extension DocumentEdit {
         guard let first = Self.words(firstID) else { throw .refused(.idInvalid, firstID) }
         var waiting: [(version: DocumentVersion, content: DocumentContent)] = []
         do throws(StoreError) {
-            let limit = self.rules.versionCountMax + DocumentLock.countMax + 2
+            let limit =
+                self.rules.versionCountMax + DocumentLock.countMax
+                + 2 * DocumentPublication.itemCountMax + 2
             for referrer in try self.zone.referrers(of: id, .deleteSelf, limit: limit, over: rows) {
                 guard let record = try self.zone.record(referrer.name, over: rows),
-                    record.type == DocumentItem.contentType
+                    record.type == DocumentItem.contentType, record.name.hasPrefix(id)
                 else { continue }
                 let (version, content) = try DocumentVersion.read(record)
                 if version.contentTag != item.contentTag { waiting.append((version, content)) }

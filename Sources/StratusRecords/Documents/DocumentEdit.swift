@@ -19,6 +19,8 @@ struct DocumentEdit {
     var names: [Bytes: String?] = [:]
     /// The locks that hold, and those whose time is over: their names are free.
     var locks: [(slot: Int, lock: DocumentLock)] = []
+    /// Links, once one was asked for.
+    var knownPublications: [DocumentPublication]?
     private var deletedCount = 0
     /// Names and items that the command has looked through so far, in search of free names, of
     /// what a folder holds and of what goes with it.
@@ -118,6 +120,9 @@ struct DocumentEdit {
         case .refresh(let token, let milliseconds):
             return try self.refresh(token, milliseconds, rows)
         case .unlock(let token): return try self.unlock(token, rows)
+        case .publish(let publication, let milliseconds):
+            return try self.publish(publication, milliseconds, rows)
+        case .withdraw(let id): return try self.withdraw(id, rows)
         }
     }
 
