@@ -29,6 +29,13 @@ enum DocumentPages {
         AdminRoute(
             "DELETE", Self.user + "/documents/locks/{token}", answer: "nothing"
         ) { try await Self.unlock($0) },
+        AdminRoute(
+            "GET", Self.user + "/documents/publications",
+            answer: "the links by which anybody may read a file; not the links themselves"
+        ) { try await Self.publications($0) },
+        AdminRoute(
+            "DELETE", Self.user + "/documents/publications/{id}", answer: "nothing"
+        ) { try await Self.withdraw($0) },
     ]
 
     private static func documents(_ exchange: AdminExchange) async throws -> UserDocuments {
@@ -130,6 +137,34 @@ enum DocumentPages {
             }
         }
         return AdminAnswer.json(json.finish())
+    }
+
+    private static func publications(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let publications = try await Self.documents(exchange).publications()
+        var json = JSONWriter()
+        json.object {
+            $0.key("publications")
+            $0.array { array in
+                for (path, publication) in publications {
+                    array.object {
+                        $0.member("path", path)
+                        $0.member("publication", publication.id)
+                        $0.member("name", publication.name)
+                        $0.member("size", Int64(clamping: publication.size))
+                        $0.member("until", WallTime.text(publication.untilMilliseconds))
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func withdraw(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        guard try await Self.documents(exchange).withdraw(exchange.parameter("id")) else {
+            throw AdminRefusal.missing("publication")
+        }
+        return try await exchange.done(
+            "documents withdraw", exchange.parameter("email"), try exchange.container())
     }
 
     private static func unlock(_ exchange: AdminExchange) async throws -> HTTPResponse {

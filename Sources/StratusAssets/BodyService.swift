@@ -19,6 +19,8 @@ package protocol BodyService: Sendable {
     /// logs of now: the leader did not count those that were named before.
     func confirm(_ body: WrittenBody, at members: BodyMembers, deadline: MonotonicTime)
         async throws(BodyFailure) -> [CopyHolding]
+    /// Forgets a body that was written and that nothing names, nor will.
+    func discard(_ body: BodyID, at members: BodyMembers)
 }
 
 /// Whether the first bytes of a body could be read.

@@ -95,7 +95,8 @@ package actor CopyKeeper {
     private let executor: any SerialExecutor
     private nonisolated let inbox: KeeperInbox
     var groups: [GroupID: Group] = [:]
-    private var queueBytes = 0
+    var queueBytes = 0
+    var forgotten = ForgottenBodies()
     private var removedCount = 0
     private var isDraining = false
     private var useCount: UInt64 = 0
@@ -180,6 +181,7 @@ package actor CopyKeeper {
             return .refused(.busy)
         }
         guard self.setup.hasRoom() else { return .refused(.nearlyFull) }
+        guard !self.isForgotten(copy, of: group) else { return .refused(.failed) }
         self.queueBytes += copy.bytes.count
         return await withCheckedContinuation { answer in
             self.groups[group]!.puts.append(Waiting(copy: copy, answer: answer))
@@ -230,31 +232,6 @@ package actor CopyKeeper {
                 known.appliedMilliseconds, told.milliseconds)
         }
         return self.groups[group]!.applied
-    }
-
-    /// Forgets the copies of a body that will not be named. Whoever says so may be wrong: what a
-    /// row names, or what is not known to be named by none, stays.
-    package func drop(_ body: BodyID, of group: GroupID) {
-        guard self.appliedNow(group) != nil, !self.isStopped else { return }
-        var from = CopyName(body: body, ordinal: 0)
-        while true {
-            let page =
-                self.attempt(group, makes: false) { store throws(StoreError) in
-                    try store.held(from: from, limit: 1_024)
-                } ?? []
-            let names = page.map(\.name).filter { $0.body == body }
-            guard let wants = self.groups[group]?.wants, !names.isEmpty else { break }
-            let unnamed = names.filter { wants.isUnnamed($0) }
-            let isDone: Void? = self.attempt(group, makes: false) { store throws(StoreError) in
-                try store.remove(unnamed)
-            }
-            if isDone != nil, !unnamed.isEmpty {
-                self.groups[group]!.wants.removed(unnamed)
-                self.groups[group]!.hasGarbage = true
-            }
-            guard let next = names.last?.next, next.body == body else { break }
-            from = next
-        }
     }
 
     // MARK: Working

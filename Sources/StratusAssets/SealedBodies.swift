@@ -109,6 +109,12 @@ package final class SealedBodies: BodyService {
 
     private static let confirmPatience = Duration.seconds(5)
 
+    package func discard(_ body: BodyID, at members: BodyMembers) {
+        for node in members.voterSets.reduce(members.all, { $0.union($1) }).sorted() {
+            self.carrier.drop(body, of: members.group, on: node)
+        }
+    }
+
     private func reading(_ plan: BodyReadPlan) -> BodyReading {
         BodyReading(
             plan, by: self.carrier, as: self.own, on: self.workers.next(), now: self.now)

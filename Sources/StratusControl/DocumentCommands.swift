@@ -3,7 +3,7 @@ import StratusHTTP
 import StratusModel
 import StratusProcess
 
-/// `stratusctl documents`: what is in a person's documents, and the locks on it.
+/// `stratusctl documents`: what is in a person's documents, the locks on it and the links to it.
 struct DocumentCommands: AdminConversation {
     let invocation: Invocation
     let client: AdminClient
@@ -35,6 +35,14 @@ struct DocumentCommands: AdminConversation {
                     positionals: [
                         PositionalDefinition(
                             "TOKEN", .text("TOKEN"), "its token in 'documents locks'")
+                    ]),
+                CommandDefinition(
+                    "publications", "The links by which anybody may read a file"),
+                CommandDefinition(
+                    "withdraw", "End such a link",
+                    positionals: [
+                        PositionalDefinition(
+                            "PUBLICATION", .text("ID"), "its ID in 'documents publications'")
                     ]),
             ])
     ]
@@ -77,6 +85,17 @@ struct DocumentCommands: AdminConversation {
             let token = PercentCoding.encode(self.invocation.value("TOKEN"))
             _ = try await self.ask("DELETE", try self.target() + "/locks/" + token)
             return self.show(self.isJSON ? "{}\n" : "unlocked\n")
+        case ["documents", "publications"]:
+            return try await self.table(
+                "/publications", "publications",
+                [
+                    ("PATH", "path"), ("PUBLICATION", "publication"), ("NAME", "name"),
+                    ("BYTES", "size"), ("UNTIL", "until"),
+                ])
+        case ["documents", "withdraw"]:
+            let id = PercentCoding.encode(self.invocation.value("PUBLICATION"))
+            _ = try await self.ask("DELETE", try self.target() + "/publications/" + id)
+            return self.show(self.isJSON ? "{}\n" : "withdrawn\n")
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
         }

@@ -23,6 +23,8 @@ package final class CloudKitHandler: HTTPHandler {
     let people: SignInService?
     /// Nil where nothing keeps assets (tests of everything else).
     let assets: AssetKit?
+    /// Of each published link.
+    let publishedReads: RequestThrottle
     /// What encrypted fields are sealed under. Nil where there are none (tests of everything else).
     let keys: DatabaseKeys?
     let schemas = SchemaCache()
@@ -82,6 +84,7 @@ package final class CloudKitHandler: HTTPHandler {
         self.settings = settings
         self.rates = RequestRates(settings)
         self.userLookUps = settings.userLookUpRateMax.map { RequestThrottle($0, in: .seconds(60)) }
+        self.publishedReads = RequestThrottle(ratePerSecond: PublishedHandler.rateMax)
         self.keyValueCounters = keyValueCounters
         self.davCounters = davCounters
         self.keyValueSyncs = settings.keyValueRateMax.map { RequestThrottle($0, in: .seconds(60)) }
@@ -106,6 +109,7 @@ package final class CloudKitHandler: HTTPHandler {
     package func patience(for head: RequestHead) -> RequestPatience {
         if PollService.isPoll(head.path) { return .held }
         if DAVRoute.isPath(head.path) { return DAVHandler.patience(head.method) }
+        if PublishedHandler.isPath(head.path) { return .transfer }
         return self.operations.operation(at: head.path)?.patience ?? .usual
     }
 
@@ -118,6 +122,12 @@ package final class CloudKitHandler: HTTPHandler {
         }
         if DAVRoute.isPath(request.head.path) {
             var answer = await DAVHandler(handler: self).respond(to: request)
+            answer.headers.set("X-Apple-Request-UUID", uuid)
+            answer.headers.set("Cache-Control", "no-store")
+            return answer
+        }
+        if PublishedHandler.isPath(request.head.path) {
+            var answer = await PublishedHandler(handler: self).respond(to: request)
             answer.headers.set("X-Apple-Request-UUID", uuid)
             answer.headers.set("Cache-Control", "no-store")
             return answer

@@ -11,7 +11,8 @@ package struct OperationTable: Sendable {
         FeedService.operations, SubscriptionService.operations, TokenService.operations,
         LiveService.operations, UserService.operations, UsageService.operations,
         AssetService.operations,
-        KeyValueService.operations, AccountService.operations, DocumentService.operations)
+        KeyValueService.operations, AccountService.operations, DocumentService.operations,
+        DocumentService.publicationOperations)
 
     /// The operations in the order of their lists.
     package let operations: [GatewayOperation]

@@ -12,6 +12,7 @@ package enum ClientRoutes {
             // The rest of the path is a person's: never in a log.
             if DAVRoute.isPath(head.path) { return ObservedHandler.Route("dav") }
             if head.path == "/aps" { return ObservedHandler.Route(head.path) }
+            if PublishedHandler.isPath(head.path) { return ObservedHandler.Route("published") }
             if AssetHandler.isPath(head.path) {
                 // The rest of the path is a permission: never in a log.
                 return ObservedHandler.Route(

@@ -137,10 +137,11 @@ package final class Node: Sendable {
         let push = try Self.openPush(
             settings, pushKeys, authenticator, tokenKey: tokenKey, loop: loops[loops.count - 1],
             state)
+        let claims = UploadClaims()
         let makeGateway: @Sendable (ConfigurationSettings) -> Gateway = { settings in
             let kit = AssetKit(
                 ciphers: assetCiphers, keys: databaseKeys, bodies: cluster.copies.bodies,
-                buffers: cluster.copies.buffers,
+                buffers: cluster.copies.buffers, claims: claims,
                 members: { cluster.bodyMembers(of: $0) },
                 keepUp: { try await authenticator.keepUp() },
                 isOpen: { container, _ in

@@ -41,6 +41,7 @@ struct SimulationProgram {
                 "Use this mix of faults instead of the one that the seed draws: "
                     + SimulationOptions.Mix.allCases.map(\.rawValue).joined(separator: ", ")),
             .flag("records", nil, "Always let groups hold records"),
+            .flag("documents", nil, "Always let groups hold records, and documents with locks"),
             .flag("zones", nil, "Always let groups hold records, and zones lie in buckets"),
             .flag("links", nil, "Always let nodes talk over the real links"),
             .value(
@@ -100,6 +101,10 @@ struct SimulationProgram {
             options.lead(by: mix, seed: seed)
         }
         if invocation.flag("records") { options.holdsRecords = true }
+        if invocation.flag("documents") {
+            options.holdsRecords = true
+            options.holdsDocuments = true
+        }
         if invocation["mix"] != nil || invocation.flag("records") { options.drawZones(seed: seed) }
         if invocation.flag("zones") { options.spreadZones() }
         if invocation.flag("links") { options.usesLinks = true }

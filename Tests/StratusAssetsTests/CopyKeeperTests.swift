@@ -603,6 +603,25 @@ private final class FlakyStore: CopyStore {
         await keeper.stop()
     }
 
+    @Test func `what comes of a body behind its end is not stored`() async {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        await keeper.drop(BodyID(1), of: Self.group)
+        #expect(await keeper.put(Self.copy(1), of: Self.group) == .refused(.failed))
+        #expect(await !self.has(1, keeper))
+        // What waits to be stored goes too.
+        async let waiting = keeper.put(Self.copy(2), of: Self.group)
+        async let dropped: Void = keeper.drop(BodyID(2), of: Self.group)
+        _ = await (waiting, dropped)
+        await keeper.drop(BodyID(2), of: Self.group)
+        #expect(await !self.has(2, keeper))
+        // A row that names it knows better.
+        bench.name([Self.manifest(1)])
+        await bench.settle(keeper)
+        #expect(await keeper.put(Self.copy(1), of: Self.group) != .refused(.failed))
+        await keeper.stop()
+    }
+
     @Test func `what comes into the inbox unasked replaces its like`() {
         let inbox = KeeperInbox()
         for number in 1...10_000 as ClosedRange<UInt64> {

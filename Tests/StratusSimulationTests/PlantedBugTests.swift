@@ -100,6 +100,7 @@ struct PlantedBugTests {
         .moreComingOfLastBucket: 3, .expiredPartRestarted: 7, .erasureStopsAtHome: 4,
         .bitsErased: 7, .zoneHashedByOwner: 1, .partIdentityShared: 3, .tieIgnoresBucket: 1,
         .recoveredMaskKept: 37,
+        .lockNotAsked: 1, .lockOutlivesItsTime: 1, .losingContentDropped: 1,
     ]
 
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their
@@ -121,10 +122,7 @@ struct PlantedBugTests {
         .removalForgotten: "KeyValuePropertyTests", .batchTakenAgain: "KeyValuePropertyTests",
         .storeOverfilled: "KeyValuePropertyTests",
         .nameTakenTwice: "DocumentPropertyTests", .folderMovedIntoItself: "DocumentPropertyTests",
-        .losingContentDropped: "DocumentPropertyTests",
         .subtreeLeftBehind: "DocumentPropertyTests",
-        .lockNotAsked: "DocumentLockTests",
-        .lockOutlivesItsTime: "DocumentLockTests",
     ]
 
     @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {

@@ -35,6 +35,25 @@ import Testing
         }
     }
 
+    @Test func `locks of documents keep out whom they should, and contents stay`() {
+        var counts: [String: Int] = [:]
+        for seed in 1...8 as ClosedRange<UInt64> {
+            var options = Self.options(seed)
+            options.holdsDocuments = true
+            let report = Simulation(seed: seed, options: options).run()
+            #expect(
+                report.violation == nil,
+                "--documents --seed \(seed): \(report.violation?.description ?? "")")
+            counts.merge(report.recordCounts) { $0 + $1 }
+        }
+        for kind in [
+            "documents made", "documents removed", "documents locked", "documents in conflict",
+            "locks taken", "locks refreshed", "locks ended",
+        ] {
+            #expect(counts[kind] ?? 0 > 0, "\(kind): none in \(counts)")
+        }
+    }
+
     @Test func `zones in buckets keep Z1 to Z7 while gateways die between any two steps`() {
         var counts: [String: Int] = [:]
         for seed in 1...8 as ClosedRange<UInt64> {

@@ -134,8 +134,32 @@ package struct UserDocuments: Sendable {
         return names.reversed().joined(separator: "/")
     }
 
+    /// The links that are good, with the paths of their files.
+    package func publications() async throws
+        -> [(path: String, publication: DocumentPublication)]
+    {
+        guard case .publications(let all) = try await self.ask(.publications) else {
+            throw Self.otherKind
+        }
+        let now = self.store.now
+        var found: [(path: String, publication: DocumentPublication)] = []
+        for publication in all where publication.untilMilliseconds > now {
+            found.append((try await self.path(of: publication.item), publication))
+        }
+        return found
+    }
+
+    /// Ends a link. False: there is no such link.
+    package func withdraw(_ publication: String) async throws -> Bool {
+        try await self.change(.withdraw(id: publication)) == .removed(id: publication)
+    }
+
     /// Ends a lock. False: there is no such lock.
     package func unlock(_ token: String) async throws -> Bool {
+        try await self.change(.unlock(token: token)) == .unlocked
+    }
+
+    private func change(_ operation: DocumentOperation) async throws -> DocumentResult? {
         guard self.store.router.level.allows(.two) else { throw RouteError.upgrading }
         let outcome = try await self.store.submit(
             .modifyDocuments(
@@ -143,8 +167,8 @@ package struct UserDocuments: Sendable {
                     database: self.database, device: Self.device,
                     nowMilliseconds: self.store.now,
                     drawnIncarnation: ZoneIncarnation(self.store.world.random()),
-                    operations: [.unlock(token: token)])), to: self.database)
+                    operations: [operation])), to: self.database)
         guard case .documents(let results) = outcome else { throw Self.otherKind }
-        return results == [.unlocked]
+        return results.first
     }
 }

@@ -68,15 +68,19 @@ extension AssetHandler {
     ///
     /// - Parameters:
     ///   - isWrapped: whether `length` counts more than the file.
-    ///   - pinMilliseconds: how long the asset stays if no record holds it; nil: as its receipt.
+    ///   - pin: how long the asset stays, and what is asked before it is named.
     func store(
         _ body: any RequestBody, of length: UInt64?, isWrapped: Bool = false,
-        _ ticket: UploadTicket, pinMilliseconds: Int64? = nil
+        _ ticket: UploadTicket, pin: PinTerms = PinTerms()
     ) async throws -> (asset: PinnedAsset, size: UInt64) {
         let sizeMax = min(ticket.sizeMax, self.kit.settings.sizeMax)
         if let length, !isWrapped, length > sizeMax { throw AssetFailure.tooLarge(sizeMax) }
         guard self.router.level.allows(.two) else { throw RouteError.upgrading }
         try await self.requireOpen(ticket)
+        let rules = self.rules(of: ticket.database, pin)
+        let claim = try await self.claim(isWrapped ? nil : length, of: ticket.database, rules)
+        defer { withExtendedLifetime(claim) {} }
+        let claiming = isWrapped || length == nil ? ClaimingBody(body, claim) : nil
         let (world, kit) = (self.world, self.kit)
         guard
             let share = await kit.buffers.wait(
@@ -93,13 +97,62 @@ extension AssetHandler {
         let plan = self.plan(ticket, members, key, hashes: secret != nil, sizeMax: sizeMax)
         let written: WrittenBody
         do throws(BodyFailure) {
-            written = try await kit.bodies.write(body, plan)
+            written = try await kit.bodies.write(claiming ?? body, plan)
         } catch {
+            if claiming?.isFull == true {
+                throw Self.full(self.kit.rules(of: ticket.database, self.limits).databaseSizeMax)
+            }
             if error == .tooLarge { throw AssetFailure.tooLarge(sizeMax) }
             throw error
         }
-        let pinned = try await self.pin(written, ticket, plan, secret, for: pinMilliseconds)
+        do {
+            try await self.requireOpen(ticket)
+            try await pin.judge()
+        } catch {
+            // Nothing names the body, and nothing will: its bytes go at once.
+            kit.bodies.discard(written.body, at: members)
+            throw error
+        }
+        let pinned = try await self.pin(written, ticket, plan, secret, rules, members)
         return (pinned, written.sums.size)
+    }
+
+    /// What the quota leaves for one more file, as far as its size is known before it comes. The
+    /// pin is judged again, with what is stored by then.
+    private func claim(
+        _ length: UInt64?, of database: DatabaseID, _ rules: AssetRules
+    ) async throws -> UploadClaims.Claim {
+        var room: UInt64?
+        if rules.databaseSizeMax != 0 {
+            let query = RecordQuery(principal: Principal(kind: .system), .use(database))
+            let answer = try await self.router.read(
+                query.enveloped(), at: .database(database),
+                deadline: self.world.now + Self.commandPatience)
+            guard
+                case .use(let use, _, let assets) = try RecordAnswer(decoding: answer.body)
+            else { throw AssetFailure.broken }
+            let (held, isOver) = use.size.addingReportingOverflow(assets.size)
+            room = isOver || held >= rules.databaseSizeMax ? 0 : rules.databaseSizeMax - held
+        }
+        let claim = UploadClaims.Claim(self.kit.claims, of: database, room: room)
+        guard claim.grow(by: length ?? 0) else {
+            throw Self.full(self.kit.rules(of: database, self.limits).databaseSizeMax)
+        }
+        return claim
+    }
+
+    private static func full(_ sizeMax: UInt64) -> AssetFailure {
+        .full("the database may hold \(sizeMax) bytes")
+    }
+
+    private func rules(of database: DatabaseID, _ pin: PinTerms) -> AssetRules {
+        var rules = self.kit.rules(of: database, self.limits)
+        if let milliseconds = pin.milliseconds { rules.pinMilliseconds = milliseconds }
+        if rules.databaseSizeMax != 0 {
+            let (size, isOver) = rules.databaseSizeMax.addingReportingOverflow(pin.freedSize)
+            rules.databaseSizeMax = isOver ? .max : size
+        }
+        return rules
     }
 
     /// A ticket makes nothing in a container that was shut, or for a user who is gone.
@@ -138,14 +191,12 @@ extension AssetHandler {
     /// Names the body: from here on the file is an asset, for 24 hours or until a record holds it.
     private func pin(
         _ written: WrittenBody, _ ticket: UploadTicket, _ plan: BodyPlan,
-        _ secret: SecretBytes?, for pinMilliseconds: Int64?
+        _ secret: SecretBytes?, _ rules: AssetRules, _ members: BodyMembers
     ) async throws -> PinnedAsset {
-        try await self.requireOpen(ticket)
         let digest = self.digest(of: written.sums, ticket, secret)
         let end = self.world.now + Self.commandPatience
         var storers = written.storers
-        var rules = self.kit.rules(of: ticket.database, self.limits)
-        if let pinMilliseconds { rules.pinMilliseconds = pinMilliseconds }
+        var mayBeNamed = false
         for tries in 1...Self.pinTriesMax {
             let pin = PinAsset(
                 database: ticket.database, upload: UploadID(ticket.upload),
@@ -179,9 +230,22 @@ extension AssetHandler {
                 throw RouteError.notExecuted(retryAfter: .seconds(1))
             }
             switch try RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
-            case .pinned(let pinned): return pinned
-            case .refused(let refusal) where refusal.reason == .assetTaken: continue
-            case .refused(let refusal): throw Self.failure(refusal)
+            case .pinned(let pinned):
+                // An equal file was there: the body was not named.
+                if pinned.isShared, !mayBeNamed {
+                    self.kit.bodies.discard(written.body, at: members)
+                }
+                return pinned
+            case .refused(let refusal) where refusal.reason == .assetTaken:
+                mayBeNamed = true
+                continue
+            case .refused(let refusal):
+                if !mayBeNamed { self.kit.bodies.discard(written.body, at: members) }
+                if refusal.reason == .databaseFull {
+                    let rules = self.kit.rules(of: ticket.database, self.limits)
+                    throw Self.full(rules.databaseSizeMax)
+                }
+                throw Self.failure(refusal)
             default: throw AssetFailure.broken
             }
         }
@@ -192,8 +256,6 @@ extension AssetHandler {
         switch refusal.reason {
         case .uploadAttached:
             AssetFailure.forbidden("a record holds what was uploaded here: ask for a new URL")
-        case .databaseFull:
-            AssetFailure.full("the database may hold \(refusal.subject) bytes")
         case .tooMuchUnattached:
             AssetFailure.full(
                 "files that no record holds may have \(refusal.subject) bytes together")
@@ -215,6 +277,16 @@ extension AssetHandler {
         let digest = KeyedHash.derive(key, "stratus equal files 1", size, sha256, user)
         return AssetDigest(digest.prefix(16).reduce(0) { $0 << 8 | UInt128($1) })
     }
+}
+
+/// What an upload is named by.
+struct PinTerms: Sendable {
+    /// How long the asset stays if no record holds it; nil: as its receipt.
+    var milliseconds: Int64?
+    /// Bytes of a content whose place the file takes: the quota need not hold both.
+    var freedSize: UInt64 = 0
+    /// Asked once the bytes are there and before they are named.
+    var judge: @Sendable () async throws -> Void = {}
 }
 
 /// The first file of a `multipart/form-data` body.

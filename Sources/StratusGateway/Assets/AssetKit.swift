@@ -24,6 +24,7 @@ package struct AssetKit: Sendable {
     package var keys: DatabaseKeys
     package var bodies: any BodyService
     package var buffers: TransferBuffers
+    package var claims: UploadClaims
     /// The members of the partition that holds a database; nil where that is not known now.
     package var members: @Sendable (DatabaseID) async -> BodyMembers?
     /// Keeps the keys of ``ciphers`` up to date.
@@ -35,7 +36,7 @@ package struct AssetKit: Sendable {
 
     package init(
         ciphers: AssetCiphers, keys: DatabaseKeys, bodies: any BodyService,
-        buffers: TransferBuffers,
+        buffers: TransferBuffers, claims: UploadClaims = UploadClaims(),
         members: @escaping @Sendable (DatabaseID) async -> BodyMembers?,
         keepUp: @escaping @Sendable () async throws -> Void,
         isOpen: @escaping @Sendable (ContainerReference, _ user: String) async throws -> Bool,
@@ -45,6 +46,7 @@ package struct AssetKit: Sendable {
         self.keys = keys
         self.bodies = bodies
         self.buffers = buffers
+        self.claims = claims
         self.members = members
         self.keepUp = keepUp
         self.isOpen = isOpen

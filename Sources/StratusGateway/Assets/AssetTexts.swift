@@ -150,7 +150,47 @@ package struct DownloadLink: Sendable, Hashable {
     }
 }
 
-/// What the three kinds of text have in common.
+/// A permission to read what was published: the link that its owner gives away.
+///
+/// | bytes  | what the other texts have, then      |
+/// | ------ | ------------------------------------ |
+/// | varint | the place of the publication         |
+/// | 16     | its secret                           |
+package struct PublishedLink: Sendable, Hashable {
+    package var slot: Int
+    package var secret: UInt128
+    package var database: DatabaseID
+    package var expiresMilliseconds: Int64
+
+    package init(slot: Int, secret: UInt128, database: DatabaseID, expiresMilliseconds: Int64) {
+        self.slot = slot
+        self.secret = secret
+        self.database = database
+        self.expiresMilliseconds = expiresMilliseconds
+    }
+
+    static let kind = Bytes("stratus published link 1".utf8)
+
+    package func text(sealedWith cipher: TokenCipher) -> String {
+        AssetText.text(cipher, Self.kind, self.expiresMilliseconds, self.database) {
+            $0.write(varint: UInt64(max(0, self.slot)))
+            $0.writeName(self.secret)
+        }
+    }
+
+    package init(_ text: String, openedWith cipher: TokenCipher, at now: Int64)
+        throws(AssetTextRefusal)
+    {
+        self = try AssetText.read(text, cipher, Self.kind, at: now) {
+            (reader, expires, database) throws(DecodingError) in
+            PublishedLink(
+                slot: Int(clamping: try reader.varint()), secret: try reader.name(),
+                database: database, expiresMilliseconds: expires)
+        }
+    }
+}
+
+/// What all kinds of text have in common.
 private enum AssetText {
     /// Longer texts are not looked at: three names of 255 characters fit.
     static let sizeMax = 2_048

@@ -28,6 +28,9 @@ struct DAVHandler: Sendable {
             max(DocumentFiles.inlineSizeMax, fileSizeMax.map { Int(clamping: $0) } ?? 0))
     }
 
+    /// A body that took less time needs no second judgement of who sent it.
+    private static let judgedFor = Duration.seconds(1)
+
     static func patience(_ method: String) -> RequestPatience {
         method == "PUT" || method == "GET" ? .transfer : .usual
     }
@@ -104,7 +107,7 @@ struct DAVHandler: Sendable {
         head.headers.remove("X-Stratus-Request-ID")
         // Each has a deadline of its own, counted from here.
         func service(
-            _ body: Bytes, _ content: DocumentContent?, over first: DocumentItem?? = nil
+            _ body: Bytes, _ content: DocumentContent?, over first: DAVService.Found? = nil
         ) throws -> DAVService {
             let exchange = Exchange(
                 handler: self.handler, route: Route(route.container, .private, Self.operation),
@@ -116,23 +119,31 @@ struct DAVHandler: Sendable {
                 showsAll: password?.showsAll ?? true, content: content, first: first,
                 files: files)
         }
+        let began = self.handler.world.now
         let (body, rest) = try await self.body(request, &share, files)
         var content: DocumentContent?
-        var first: DocumentItem??
+        var first: DAVService.Found?
+        let isStreamed = rest != nil
         if let rest, let files {
             let checks = try service([], nil)
             await turn.take(for: 0)
-            first = .some(try await checks.checkPut())
+            let found = try await checks.checkPut()
+            first = found
             turn.leave()
             content = try await files.store(
-                ResumedBody(body, rest), of: Self.length(of: request.head),
-                in: checks.exchange.homeDatabase, by: checks.exchange.caller)
+                ResumedBody(body, rest, holding: share), of: Self.length(of: request.head),
+                in: checks.exchange.homeDatabase, by: checks.exchange.caller,
+                freeing: found.item?.size ?? 0
+            ) { try await self.judgeAgain(request, route, authentication) }
         } else if method == "PUT" {
             content = .inline(body)
+            if self.handler.world.now - began >= Self.judgedFor {
+                try await self.judgeAgain(request, route, authentication)
+            }
         }
-        await turn.take(for: rest == nil ? body.count : 0)
+        await turn.take(for: isStreamed ? 0 : body.count)
         var response = try await service(
-            rest == nil ? body : [], content, over: first
+            isStreamed ? [] : body, content, over: first
         ).respond()
         // A file that is read holds its own room.
         if response.held == nil { response.held = room }
@@ -197,6 +208,17 @@ struct DAVHandler: Sendable {
         else { throw DAVFailure(401, "give an app password") }
         return try await self.handler.authenticator.authenticate(
             presented, password: password, from: SignInService.place(of: request.peer))
+    }
+
+    /// Refuses a caller whose app password was withdrawn while the body came.
+    private func judgeAgain(
+        _ request: HTTPRequest, _ route: DAVRoute, _ first: Authentication
+    ) async throws {
+        guard first.appPassword != nil else { return }
+        let now = try await self.authenticate(request, route)
+        guard now.principal.userRecordName == first.principal.userRecordName,
+            now.appPassword == first.appPassword
+        else { throw DAVFailure(401, "the app password is not good any more") }
     }
 
     /// The password of `Basic`. The name before it may be any: the password says whose it is.

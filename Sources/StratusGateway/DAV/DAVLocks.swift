@@ -17,6 +17,14 @@ struct DAVLocks: Sendable {
         }
     }
 
+    /// The locks that forbid to make something at a place where nothing is, without their tokens.
+    func onFolder(of place: DAVService.Place) -> [DocumentLock] {
+        let ids = place.ids
+        return self.all.filter {
+            $0.item == place.folder?.id || $0.isInfinite && ids.contains($0.item)
+        }
+    }
+
     // MARK: Tokens
 
     private static let scheme = "opaquelocktoken:"

@@ -99,16 +99,17 @@ extension DAVService {
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
         try self.checkWholeDepth(item)
         _ = try self.checkConditions(item)
-        _ = try await self.submit([try self.removal(of: item)], shown)
+        _ = try await self.submit(self.removal(of: item), shown)
         return HTTPResponse(status: 204)
     }
 
-    private func removal(of item: DocumentItem) throws -> DocumentOperation {
-        // Versions that wait to be settled go only with a client that knows them.
-        guard item.conflicts == 0 else {
-            throw DAVFailure(409, "versions of the file wait to be settled")
-        }
-        return .remove(id: item.id, basedOn: item.kind == .file ? item.contentTag : nil)
+    /// Removes what the client saw. Contents that wait to be settled it did not see: each becomes a
+    /// file of its own.
+    private func removal(of item: DocumentItem) -> [DocumentOperation] {
+        let removal = DocumentOperation.remove(
+            id: item.id, basedOn: item.kind == .file ? item.contentTag : nil)
+        return item.conflicts == 0
+            ? [removal] : [.separate(id: item.id, first: self.draw()), removal]
     }
 
     private func checkWholeDepth(_ item: DocumentItem) throws {
@@ -156,7 +157,7 @@ extension DAVService {
                 guard !source.ids.contains(old.id) else {
                     throw DAVFailure(403, "the destination holds the source")
                 }
-                operations.append(try self.removal(of: old))
+                operations += self.removal(of: old)
             }
         }
         guard !target.ids.dropLast(target.item == nil ? 0 : 1).contains(item.id) else {

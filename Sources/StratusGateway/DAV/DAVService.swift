@@ -16,7 +16,7 @@ struct DAVService: Sendable {
     /// What a `PUT` brings.
     let content: DocumentContent?
     /// What was there before its body was read, where that took time; nil: nobody looked.
-    let first: DocumentItem??
+    let first: Found?
     /// Nil where nothing keeps assets.
     let files: DocumentFiles?
 
@@ -26,6 +26,14 @@ struct DAVService: Sendable {
     var exchange: Exchange { self.documents.exchange }
     var head: RequestHead { self.exchange.head }
     var now: Int64 { self.exchange.handler.world.wallMilliseconds }
+
+    /// What a request found before its body was read.
+    struct Found: Sendable {
+        var item: DocumentItem?
+        /// Tokens of the locks that held then. `If` is judged by them: a lock that ends while the
+        /// body comes is no reason to refuse it. The state still asks for the locks of others.
+        var tokens: Set<String> = []
+    }
 
     func respond() async throws -> HTTPResponse {
         var first = self.first
@@ -44,17 +52,17 @@ struct DAVService: Sendable {
     /// What the request relied on has changed.
     enum Overtaken: Error { case changed }
 
-    private func decide(_ first: inout DocumentItem??) async throws -> HTTPResponse {
+    private func decide(_ first: inout Found?) async throws -> HTTPResponse {
         let target = try await self.resolve(self.route.names)
         let ifHeader = try await self.checkIf(target)
         let shown = try Self.shown(ifHeader)
-        let known = first ?? target.item
-        first = .some(known)
+        let found = first ?? Found(item: target.item)
+        first = found
         switch self.head.method {
         case "GET", "HEAD": return try await self.get(target)
         case "PROPFIND": return try await self.propertiesFound(target)
         case "PROPPATCH": return try await self.patch(target, shown)
-        case "PUT": return try await self.put(target, over: known, shown)
+        case "PUT": return try await self.put(target, over: found.item, shown)
         case "MKCOL": return try await self.makeFolder(target, shown)
         case "DELETE": return try await self.delete(target, shown)
         case "COPY", "MOVE": return try await self.transfer(target, shown)
@@ -76,17 +84,23 @@ struct DAVService: Sendable {
     /// Refuses a `PUT` before its body is read, where it is clear by then.
     ///
     /// - Returns: what is there now.
-    func checkPut() async throws -> DocumentItem? {
+    func checkPut() async throws -> Found {
         let target = try await self.resolve(self.route.names)
         let shown = try Self.shown(try await self.checkIf(target))
-        _ = try self.slot(ofPut: target)
-        let locks = try await self.locks().on(target)
+        let (_, name) = try self.slot(ofPut: target)
+        if target.item == nil, DocumentNames.staysLocal(name) {
+            throw DAVFailure(.staysLocal, subject: name)
+        }
+        let all = try await self.locks()
+        // Something new changes its folder, whatever the depth of the folder's locks.
+        let locks = target.item == nil ? all.onFolder(of: target) : all.on(target)
         guard locks.isEmpty || locks.contains(where: { shown.contains($0.token) }) else {
             throw DAVFailure(
                 423, "the item is locked", condition: "lock-token-submitted",
                 href: self.route.href(self.route.names, isFolder: false))
         }
-        return target.item
+        let tokens = Set(all.all.map(\.token)).intersection(shown)
+        return Found(item: target.item, tokens: tokens)
     }
 
     // MARK: Where
@@ -162,7 +176,9 @@ struct DAVService: Sendable {
                         place?.item.map { $0.kind == .file && Self.tag($0) == tag } ?? false
                     case .token(let text):
                         DAVLocks.token(text).map { token in
-                            place.map { locks.on($0) }?.contains { $0.token == token } ?? false
+                            self.first?.tokens.contains(token) == true
+                                || place.map { locks.on($0) }?.contains { $0.token == token }
+                                    ?? false
                         } ?? false
                     }
                 return isMet != condition.isNegated

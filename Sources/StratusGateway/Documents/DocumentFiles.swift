@@ -3,6 +3,7 @@ import StratusHTTP
 import StratusModel
 import StratusRecords
 import StratusRuntime
+import Synchronization
 
 /// Contents that are too large for a record: their bytes are assets of the person's database.
 struct DocumentFiles: Sendable {
@@ -26,9 +27,13 @@ struct DocumentFiles: Sendable {
 
     /// Takes the bytes of a content to the disks of a majority.
     ///
-    /// - Parameter length: what the client said, if it did.
+    /// - Parameters:
+    ///   - length: what the client said, if it did.
+    ///   - freedSize: bytes of the content whose place it takes.
+    ///   - judge: asked once the bytes are there; what it throws discards them.
     func store(
-        _ body: any RequestBody, of length: UInt64?, in database: DatabaseID, by user: String
+        _ body: any RequestBody, of length: UInt64?, in database: DatabaseID, by user: String,
+        freeing freedSize: UInt64, judge: @escaping @Sendable () async throws -> Void
     ) async throws -> DocumentContent {
         try await self.assets.kit.keepUp()
         let world = self.assets.world
@@ -37,7 +42,9 @@ struct DocumentFiles: Sendable {
             user: user, sizeMax: self.sizeMax,
             expiresMilliseconds: world.wallMilliseconds + UploadTicket.lifeMilliseconds)
         let (pinned, size) = try await self.assets.store(
-            body, of: length, ticket, pinMilliseconds: Self.pinMilliseconds)
+            body, of: length, ticket,
+            pin: PinTerms(
+                milliseconds: Self.pinMilliseconds, freedSize: freedSize, judge: judge))
         return .file(
             DocumentFile(asset: pinned.asset, checksum: pinned.fileChecksum, size: size))
     }
@@ -47,9 +54,10 @@ struct DocumentFiles: Sendable {
     /// - Parameters:
     ///   - headers: those of the whole, with its tag.
     ///   - files: nil: nothing keeps assets here, so no content is one.
+    ///   - reader: who shares the memory of transfers with others; nil: the owner.
     static func answer(
         _ content: DocumentContent, _ head: RequestHead, _ headers: HeaderFields, tag: String,
-        of database: DatabaseID, in files: DocumentFiles?
+        of database: DatabaseID, in files: DocumentFiles?, by reader: String? = nil
     ) async throws -> HTTPResponse {
         var headers = headers
         var status = 200
@@ -80,7 +88,8 @@ struct DocumentFiles: Sendable {
                 return HTTPResponse(
                     status: status, headers: headers, body: .stream(EmptyBody(), length: length))
             }
-            let (body, share) = try await files.assets.begin(stored, range, by: database.owner)
+            let (body, share) = try await files.assets.begin(
+                stored, range, by: reader ?? database.owner)
             var response = HTTPResponse(
                 status: status, headers: headers, body: .stream(body, length: length))
             response.held = share
@@ -100,17 +109,21 @@ struct DocumentFiles: Sendable {
     }
 }
 
-/// A body whose first bytes were read already.
+/// A body whose first bytes were read already. They hold their part of the bodies' memory until
+/// they are taken.
 final class ResumedBody: RequestBody {
     private let start: CollectedBody
     private let rest: any RequestBody
+    private let share: Mutex<BodyBudget.Share?>
 
-    init(_ start: Bytes, _ rest: any RequestBody) {
+    init(_ start: Bytes, _ rest: any RequestBody, holding share: consuming BodyBudget.Share) {
         self.start = CollectedBody(start)
         self.rest = rest
+        self.share = Mutex(share)
     }
 
     func next() async throws(RequestBodyError) -> Bytes? {
+        self.share.withLock { $0 = nil }
         if let start = try await self.start.next() { return start }
         return try await self.rest.next()
     }

@@ -47,7 +47,7 @@ extension DocumentService {
         return (found, content)
     }
 
-    private var kit: AssetKit {
+    var kit: AssetKit {
         get throws(InputRefusal) {
             guard let kit = self.exchange.handler.assets else {
                 throw .unknownOperation(self.exchange.route.operation.label)

@@ -203,7 +203,7 @@ struct DocumentService: Sendable {
                             $0.member("id", id)
                             $0.member("removed", true)
                         }
-                    case .dataRemoved, .lock, .unlocked:
+                    case .dataRemoved, .lock, .unlocked, .published:
                         preconditionFailure("no operation of a client")
                     case .refused(let refusal, let subject):
                         array.write(ClientError(refusal, subject: subject))
@@ -318,6 +318,8 @@ struct DocumentService: Sendable {
             }
             return .settle(
                 id: try input.requiredString("id"), current: try tag("current"), drop: drop)
+        case "separate":
+            return .separate(id: try input.requiredString("id"), first: draws.documentID())
         default: throw InputRefusal.unexpectedInput(key: "operation")
         }
     }

@@ -95,6 +95,9 @@ struct AssetEdits {
                 new.pinIsOwn = false
                 let grace = grace && !self.bugs.contains(.graceIgnored) ? new.graceMilliseconds : 0
                 new.condemnedUntil = milliseconds + grace
+            } else if old.isHeld, !new.isHeld, let end = new.pinnedUntil, grace {
+                // A short pin of somebody else takes nothing from the grace.
+                new.pinnedUntil = max(end, milliseconds + new.graceMilliseconds)
             }
             try AssetRows.change(asset, from: old, to: new, in: &rows)
         }

@@ -56,9 +56,9 @@ struct AssetRow: Equatable {
             unattachedSize: isUnattached ? self.size : 0)
     }
 
-    /// Pins it for as long as this at least.
+    /// Pins it for as long as this at least. A grace that has begun is not cut short.
     mutating func pin(until milliseconds: Int64) {
-        self.pinnedUntil = max(self.pinnedUntil ?? milliseconds, milliseconds)
+        self.pinnedUntil = max(self.end ?? milliseconds, milliseconds)
         self.condemnedUntil = nil
     }
 

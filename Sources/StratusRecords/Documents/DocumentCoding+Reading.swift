@@ -112,6 +112,13 @@ extension ByteReader {
             return .save(
                 id: id, content: .file(file), basedOn: basedOn, ifUnchanged: ifUnchanged,
                 atMilliseconds: try self.signed())
+        case 14:
+            let id = try self.text()
+            return .separate(id: id, first: try self.text())
+        case 15:
+            let publication = try self.documentPublication()
+            return .publish(publication, milliseconds: try self.signed())
+        case 16: return .withdraw(id: try self.text())
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }
@@ -148,6 +155,18 @@ extension ByteReader {
             owner: owner, untilMilliseconds: try self.signed())
     }
 
+    private mutating func documentPublication() throws(DecodingError) -> DocumentPublication {
+        let id = try self.text()
+        let item = try self.text()
+        var publication = DocumentPublication(id: id, item: item, secret: try self.text())
+        publication.name = try self.text()
+        publication.slot = try self.boundedInt()
+        publication.contentTag = try self.varint()
+        publication.size = try self.varint()
+        publication.untilMilliseconds = try self.signed()
+        return publication
+    }
+
     mutating func documentResults() throws(DecodingError) -> [DocumentResult] {
         var results: [DocumentResult] = []
         for _ in 0..<(try self.count()) {
@@ -164,6 +183,7 @@ extension ByteReader {
                 results.append(.refused(reason, subject: try self.text()))
             case 5: results.append(.lock(try self.documentLock()))
             case 6: results.append(.unlocked)
+            case 7: results.append(.published(try self.documentPublication()))
             default: throw DecodingError(.malformed, at: self.offset - 1)
             }
         }
@@ -228,6 +248,11 @@ extension ByteReader {
         case 6: return DocumentsAsk(database: database, .properties(ids: try self.texts()))
         case 7: return DocumentsAsk(database: database, .locks)
         case 8: return DocumentsAsk(database: database, .chain(try self.texts()))
+        case 9: return DocumentsAsk(database: database, .publications)
+        case 10:
+            let slot = try self.boundedInt()
+            return DocumentsAsk(
+                database: database, .published(slot: slot, secret: try self.text()))
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }
@@ -287,6 +312,12 @@ extension ByteReader {
                 locks.append(try self.documentLock())
             }
             return .locks(locks)
+        case 9:
+            var publications: [DocumentPublication] = []
+            for _ in 0..<(try self.count(minimumSize: 8)) {
+                publications.append(try self.documentPublication())
+            }
+            return .publications(publications)
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }

@@ -17,27 +17,33 @@ import StratusModel
 // |           | and size; 8 copy: texts source, name, folder and id, flag deep, varints      |
 // |           | items and bytes, flag and varint tag; 9 lock: lock, signed span, varint      |
 // |           | locks; 10 refresh: text token, signed span; 11 unlock: text token; 12 create |
-// |           | and 13 save with a file: as 1 and 2, with a file where content is            |
+// |           | and 13 save with a file: as 1 and 2, with a file where content is; 14        |
+// |           | separate: texts id and first; 15 publish: publication, signed span; 16       |
+// |           | withdraw: text id                                                           |
+// | publication | texts id, item, secret and name, varints slot, content tag and size,       |
+// |           | signed until                                                                |
 // | file      | 16 asset, text checksum, varint size                                        |
 // | change    | 1 and a property, or 2 and texts namespace and local                         |
 // | property  | texts namespace and local, prefixed element                                  |
 // | lock      | texts token and item, flags exclusive and infinite, prefixed owner, signed   |
 // |           | until                                                                       |
 // | outcome   | count of results: 1 item, 2 removed: text id, 3 data removed: varint count,   |
-// |           | flag more, 4 refused: 1 reason, text subject, 5 a lock, 6 unlocked           |
+// |           | flag more, 4 refused: 1 reason, text subject, 5 a lock, 6 unlocked, 7 a       |
+// |           | publication                                                                 |
 // | item      | text id, 1 kind, texts name and folder, varints size and content tag, signed |
 // |           | edited, text device, varints conflicts and tag                              |
 // | query     | database, 1 kind: 1 list: text folder, flag and prefixed place, varint limit; |
 // |           | 2 look-up: count, each 1 and a text id, or 2 and a count of texts;           |
 // |           | 3 changes: flag and position, varint limit; 4 content: text id, flag and     |
 // |           | varint; 5 versions: text id; 6 properties: count of texts; 7 locks; 8 chain: |
-// |           | count of texts                                                              |
+// |           | count of texts; 9 publications; 10 published: varint slot, text secret       |
 // | answer    | 1 kind: 1 list: flag and count of items, flag and prefixed place; 2 look-up:  |
 // |           | count, each a flag and an item; 3 changes: flag from the start, count, each  |
 // |           | 1 and an item or 2 and a text id, position, flag more; 4 content: flag, item, |
 // |           | version, prefixed bytes; 5 versions: flag and count of versions; 6           |
 // |           | properties: count, each a count of properties; 7 locks: count of locks; 8    |
-// |           | content in a file: item, version, file. A chain is answered as a look-up     |
+// |           | content in a file: item, version, file. A chain is answered as a look-up,    |
+// |           | and what a link leads to as a content; 9 publications: count                |
 // | version   | varints content tag and size, signed edited, text device                     |
 
 extension ModifyDocuments {
@@ -128,6 +134,17 @@ extension ByteWriter {
             self.write(count: drop.count)
             for tag in drop { self.write(varint: tag) }
         case .removeData: self.write(6 as UInt8)
+        case .separate(let id, let first):
+            self.write(14 as UInt8)
+            self.write(text: id)
+            self.write(text: first)
+        case .publish(let publication, let milliseconds):
+            self.write(15 as UInt8)
+            self.write(publication)
+            self.write(signed: milliseconds)
+        case .withdraw(let id):
+            self.write(16 as UInt8)
+            self.write(text: id)
         case .annotate(let id, let changes, let countMax, let sizeMax):
             self.write(7 as UInt8)
             self.write(text: id)
@@ -200,6 +217,17 @@ extension ByteWriter {
         self.write(signed: lock.untilMilliseconds)
     }
 
+    private mutating func write(_ publication: DocumentPublication) {
+        self.write(text: publication.id)
+        self.write(text: publication.item)
+        self.write(text: publication.secret)
+        self.write(text: publication.name)
+        self.write(count: max(0, publication.slot))
+        self.write(varint: publication.contentTag)
+        self.write(varint: publication.size)
+        self.write(signed: publication.untilMilliseconds)
+    }
+
     mutating func write(_ results: [DocumentResult]) {
         self.write(count: results.count)
         for result in results {
@@ -222,6 +250,9 @@ extension ByteWriter {
                 self.write(5 as UInt8)
                 self.write(lock)
             case .unlocked: self.write(6 as UInt8)
+            case .published(let publication):
+                self.write(7 as UInt8)
+                self.write(publication)
             }
         }
     }
@@ -287,6 +318,11 @@ extension ByteWriter {
         case .chain(let names):
             self.write(8 as UInt8)
             self.write(texts: names)
+        case .publications: self.write(9 as UInt8)
+        case .published(let slot, let secret):
+            self.write(10 as UInt8)
+            self.write(count: max(0, slot))
+            self.write(text: secret)
         }
     }
 
@@ -344,6 +380,10 @@ extension ByteWriter {
             self.write(7 as UInt8)
             self.write(count: locks.count)
             for lock in locks { self.write(lock) }
+        case .publications(let publications):
+            self.write(9 as UInt8)
+            self.write(count: publications.count)
+            for publication in publications { self.write(publication) }
         }
     }
 }

@@ -3,9 +3,12 @@ import StratusModel
 
 /// Contents: what may be stored, and their records.
 extension DocumentEdit {
+    /// What a row has beside its content, about.
+    static let rowSize = 512
+
     /// Refuses content that is too large, that the quota has no room for, or that is not there.
     ///
-    /// - Parameter freed: bytes in records that go with it.
+    /// - Parameter freed: bytes in rows that go with it.
     mutating func check(
         _ content: DocumentContent, over freed: Int = 0, _ rows: borrowing some RowReader
     ) throws(Stop) {
@@ -14,8 +17,8 @@ extension DocumentEdit {
             throw .refused(.contentTooLarge, String(self.rules.contentSizeMax))
         }
         if case .file(let file) = content { try self.check(file, rows) }
-        // A row has some hundred bytes beside its content. A file was counted when it was uploaded.
-        let growth = Int64(size) + 512 - Int64(freed)
+        // A file was counted when it was uploaded.
+        let growth = Int64(size) + Int64(Self.rowSize) - Int64(freed)
         if let room, growth > 0, self.zone.grownSize + growth > room {
             throw .refused(.databaseFull, String(self.rules.databaseSizeMax))
         }

@@ -152,6 +152,56 @@ extension DocumentEdit {
         return originals
     }
 
+    /// Makes files of the contents that wait to be settled. Nothing of them is lost, and nothing of
+    /// the current content changes.
+    mutating func separate(
+        _ id: String, _ firstID: String, _ rows: borrowing some RowReader
+    ) throws(Stop) -> DocumentResult {
+        var item = try self.file(id, rows)
+        try self.checkLocks(on: item, rows)
+        try self.checkLocks(onMembersOf: item.folder, rows)
+        if item.conflicts == 0 { return .item(item) }
+        try self.checkFolder(item.folder, rows)
+        guard let first = Self.words(firstID) else { throw .refused(.idInvalid, firstID) }
+        var waiting: [(version: DocumentVersion, content: DocumentContent)] = []
+        do throws(StoreError) {
+            let limit =
+                self.rules.versionCountMax + DocumentLock.countMax
+                + 2 * DocumentPublication.itemCountMax + 2
+            for referrer in try self.zone.referrers(of: id, .deleteSelf, limit: limit, over: rows) {
+                guard let record = try self.zone.record(referrer.name, over: rows),
+                    record.type == DocumentItem.contentType, record.name.hasPrefix(id)
+                else { continue }
+                let (version, content) = try DocumentVersion.read(record)
+                if version.contentTag != item.contentTag { waiting.append((version, content)) }
+            }
+        } catch {
+            throw .store(error)
+        }
+        waiting.sort { $0.version.contentTag < $1.version.contentTag }
+        for index in waiting.indices {
+            let other = Self.id(first, index)
+            guard try self.record(other, rows) == nil else { throw .refused(.idInvalid, other) }
+        }
+        for (index, (version, content)) in waiting.enumerated() {
+            var other = DocumentItem(
+                id: Self.id(first, index), kind: .file,
+                name: try self.free(item.name, in: item.folder, .rename, isFile: true, rows),
+                folder: item.folder, editedAtMilliseconds: version.editedAtMilliseconds,
+                device: version.device)
+            other.contentTag = self.zone.nextTag.raw
+            other.size = version.size
+            try self.write(&other, rows)
+            var moved = version
+            moved.contentTag = other.contentTag
+            try self.write(moved, content, of: other.id, rows)
+            try self.drop(version.contentTag, of: id, rows)
+        }
+        item.conflicts = 0
+        try self.write(&item, rows)
+        return .item(item)
+    }
+
     /// The two words of an ID.
     private static func words(_ id: String) -> (high: UInt64, low: UInt64)? {
         guard DocumentNames.isID(id), let high = UInt64(id.prefix(16), radix: 16),

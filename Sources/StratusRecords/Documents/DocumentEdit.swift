@@ -19,6 +19,8 @@ struct DocumentEdit {
     var names: [Bytes: String?] = [:]
     /// The locks that hold, and those whose time is over: their names are free.
     var locks: [(slot: Int, lock: DocumentLock)] = []
+    /// Links, once one was asked for.
+    var knownPublications: [DocumentPublication]?
     private var deletedCount = 0
     /// Names and items that the command has looked through so far, in search of free names, of
     /// what a folder holds and of what goes with it.
@@ -108,6 +110,7 @@ struct DocumentEdit {
             return .removed(id: id)
         case .settle(let id, let current, let drop):
             return try self.settle(id, current, drop, rows)
+        case .separate(let id, let first): return try self.separate(id, first, rows)
         case .removeData: return try self.removeData(rows)
         case .annotate(let id, let changes, let countMax, let sizeMax):
             return try self.annotate(id, changes, countMax, sizeMax, rows)
@@ -117,6 +120,9 @@ struct DocumentEdit {
         case .refresh(let token, let milliseconds):
             return try self.refresh(token, milliseconds, rows)
         case .unlock(let token): return try self.unlock(token, rows)
+        case .publish(let publication, let milliseconds):
+            return try self.publish(publication, milliseconds, rows)
+        case .withdraw(let id): return try self.withdraw(id, rows)
         }
     }
 
@@ -358,9 +364,11 @@ struct DocumentEdit {
         var item = known
         let current = try self.content(of: known, rows)
         // Of two equal contents one is enough: a device may have saved one twice.
-        let isConflict =
-            known.contentTag != 0 && basedOn != known.contentTag && current != content
-        try self.check(content, over: isConflict ? 0 : current?.inlineSize ?? 0, rows)
+        let isEqual = current?.isEqual(to: content) == true
+        let isOutdated = known.contentTag != 0 && basedOn != known.contentTag
+        let isConflict = isOutdated && !isEqual
+        let freed = current.map { $0.inlineSize + Self.rowSize } ?? 0
+        try self.check(content, over: isConflict ? 0 : freed, rows)
         if isConflict, known.conflicts >= UInt64(self.rules.versionCountMax) {
             throw .refused(.tooManyVersions, String(self.rules.versionCountMax))
         }
@@ -371,6 +379,8 @@ struct DocumentEdit {
         let isLater =
             (version.editedAtMilliseconds, version.device)
             > (known.editedAtMilliseconds, known.device)
+        // What an older edit says is there already, by a later one.
+        if isOutdated, isEqual, !isLater { return known }
         if !isConflict || isLater {
             item.contentTag = tag
             item.size = version.size

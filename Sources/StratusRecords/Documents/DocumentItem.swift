@@ -116,6 +116,26 @@ package enum DocumentContent: Sendable, Hashable {
         }
     }
 
+    /// Whether both are the same bytes, as far as can be told without reading a file.
+    func isEqual(to other: DocumentContent) -> Bool {
+        if case .file(let file) = self, case .file(let other) = other {
+            return file.checksum == other.checksum && file.size == other.size
+        }
+        return self == other
+    }
+
+    var fieldValue: FieldValue {
+        switch self {
+        case .inline(let bytes): .scalar(.bytes(bytes))
+        case .file(let file):
+            .scalar(
+                .asset(
+                    AssetReference(
+                        fileChecksum: file.checksum, size: Int64(clamping: file.size),
+                        asset: file.asset)))
+        }
+    }
+
     /// The bytes that a record has of it.
     var inlineSize: Int {
         switch self {
@@ -160,18 +180,8 @@ package struct DocumentVersion: Sendable, Hashable {
 
     func fields(of item: String, _ content: DocumentContent, in zone: ZoneID) -> [Field] {
         let reference = Reference(recordName: item, zone: zone, action: .deleteSelf)
-        let value: FieldValue
-        switch content {
-        case .inline(let bytes): value = .scalar(.bytes(bytes))
-        case .file(let file):
-            value = .scalar(
-                .asset(
-                    AssetReference(
-                        fileChecksum: file.checksum, size: Int64(clamping: file.size),
-                        asset: file.asset)))
-        }
         return [
-            Field(name: "content", value: value),
+            Field(name: "content", value: content.fieldValue),
             Field(name: "device", value: .scalar(.string(self.device))),
             Field(name: "editedAt", value: .scalar(.timestamp(self.editedAtMilliseconds))),
             Field(name: "item", value: .scalar(.reference(reference))),
@@ -193,7 +203,7 @@ package struct DocumentVersion: Sendable, Hashable {
         )
     }
 
-    private static func content(_ value: FieldValue?) -> DocumentContent? {
+    static func content(_ value: FieldValue?) -> DocumentContent? {
         switch value {
         case .scalar(.bytes(let bytes)): return .inline(bytes)
         case .scalar(.asset(let reference)):

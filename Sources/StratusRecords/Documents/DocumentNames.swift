@@ -31,7 +31,7 @@ package enum DocumentNames {
 
     /// Names that end so stay on their device. Judged byte by byte, as all that is applied: what a
     /// character is depends on the build's library.
-    static func staysLocal(_ name: String) -> Bool {
+    package static func staysLocal(_ name: String) -> Bool {
         name.utf8.suffix(7).map { $0 | 0x20 } == Array(".nosync".utf8)
     }
 

@@ -89,6 +89,9 @@ package enum DocumentOperation: Sendable, Equatable {
     case remove(id: String, basedOn: UInt64?)
     /// Makes one content the current one, if `current` is not nil, and drops others.
     case settle(id: String, current: UInt64?, drop: [UInt64])
+    /// Makes each content that waits to be settled a file of its own beside the item, with the next
+    /// free name. The first of them gets this ID, the others the numbers that follow.
+    case separate(id: String, first: String)
     /// Everything outside the folder `Documents`.
     case removeData
     /// Sets and removes properties, in their order.
@@ -99,6 +102,10 @@ package enum DocumentOperation: Sendable, Equatable {
     case lock(DocumentLock, milliseconds: Int64, countMax: Int)
     case refresh(token: String, milliseconds: Int64)
     case unlock(token: String)
+    /// A link to the current content, for so long from now on.
+    case publish(DocumentPublication, milliseconds: Int64)
+    /// Ends a link.
+    case withdraw(id: String)
 }
 
 /// A copy of an item: its content and properties, and of a folder what is in it.
@@ -137,6 +144,7 @@ package enum DocumentResult: Sendable, Equatable {
     case dataRemoved(count: Int, hasMore: Bool)
     case lock(DocumentLock)
     case unlocked
+    case published(DocumentPublication)
     case refused(DocumentRefusal, subject: String)
 }
 
@@ -197,6 +205,10 @@ package struct DocumentsAsk: Sendable, Equatable {
         case locks
         /// The root and what each name of a path leads to, of which nothing may be there.
         case chain([String])
+        /// Every link of the store.
+        case publications
+        /// What a link leads to.
+        case published(slot: Int, secret: String)
     }
 
     package enum Selector: Sendable, Hashable {
@@ -228,6 +240,8 @@ package enum DocumentsAnswer: Sendable, Equatable {
     case properties([[DocumentProperty]])
     /// Those whose time is over are among them.
     case locks([DocumentLock])
+    /// Those whose time is over are among them.
+    case publications([DocumentPublication])
 }
 
 package struct DocumentChangesPage: Sendable, Equatable {

@@ -109,6 +109,13 @@ extension RecordState {
                 .locks(
                     try DocumentLock.all(of: reader.zone.number, in: reader.id, over: rows)
                         .map(\.lock)))
+        case .publications:
+            return .documents(
+                .publications(
+                    try DocumentPublication.all(
+                        of: reader.zone.number, in: reader.id, over: rows)))
+        case .published(let slot, let secret):
+            return .documents(try reader.published(slot: slot, secret: secret, over: rows))
         case .chain(let names):
             return .documents(.lookup(try reader.chain(names, over: rows)))
         }
@@ -120,7 +127,7 @@ struct DocumentReader {
     let zone: ZoneRow
     let id: ZoneID
 
-    private func record(
+    func record(
         _ name: String, over rows: borrowing some RowReader
     ) throws(StoreError) -> Record? {
         try StoredRows.record(name, of: self.zone.number, in: self.id, over: rows).row?.live
@@ -302,8 +309,8 @@ struct DocumentReader {
             limit: Int(clamping: item.conflicts) + 1)
         {
             let name = String(decoding: key.dropFirst(prefix.count), as: UTF8.self)
-            // Locks come after all contents.
-            if name.hasPrefix(DocumentLock.namePrefix) { break }
+            // Locks and links come after all contents.
+            guard name.hasPrefix(id) else { break }
             guard let record = try self.record(name, over: rows) else {
                 throw StoreError(.corrupt, "a content without its record")
             }

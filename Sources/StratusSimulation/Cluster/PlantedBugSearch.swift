@@ -112,6 +112,9 @@ package struct PlantedBugSearch {
             options.faults = [.processCrash]
             options.faultInterval = .milliseconds(900)
             options.thinkTimeMax = .milliseconds(5)
+        case .lockNotAsked, .lockOutlivesItsTime, .losingContentDropped:
+            options.holdsRecords = true
+            options.holdsDocuments = true
         case .recoveredMaskKept: options.zoneBucketCount = 4
         case .zoneBeforeBit, .maskFromMemory, .oldCountsMask, .cutPageAdvances,
             .moreComingOfLastBucket, .expiredPartRestarted, .erasureStopsAtHome, .bitsErased,
@@ -163,7 +166,8 @@ package struct PlantedBugSearch {
             .forgottenZoneExpiresNothing, .midwayTokenTrusted, .mailNumberUsedAgain,
             .zoneBeforeBit, .maskFromMemory, .oldCountsMask, .cutPageAdvances,
             .moreComingOfLastBucket, .expiredPartRestarted, .erasureStopsAtHome, .bitsErased,
-            .zoneHashedByOwner, .partIdentityShared, .tieIgnoresBucket:
+            .zoneHashedByOwner, .partIdentityShared, .tieIgnoresBucket, .lockNotAsked,
+            .lockOutlivesItsTime, .losingContentDropped:
             .records
         case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever, .startToldUnsynced:
             .links
@@ -183,8 +187,7 @@ package struct PlantedBugSearch {
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .deviceClockTrusted, .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
-            .folderMovedIntoItself, .losingContentDropped, .subtreeLeftBehind,
-            .lockNotAsked, .lockOutlivesItsTime:
+            .folderMovedIntoItself, .subtreeLeftBehind:
             nil
         }
     }

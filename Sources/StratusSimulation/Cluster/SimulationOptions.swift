@@ -183,6 +183,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var isPlaced = false
     /// Groups hold records, by the real state.
     package var holdsRecords = false
+    /// Clients of records have documents too, and lock them.
+    package var holdsDocuments = false
     /// Clients of records upload, save, delete and download files, and do nothing else.
     package var holdsAssets = false
     /// Clients of files at each node.
@@ -695,6 +697,7 @@ package struct SimulationOptions: Sendable, Equatable {
             + (self.usesLinks ? "links " : "")
             + (self.levels == nil ? "" : "levels ")
             + (self.holdsRecords ? "records " : "")
+            + (self.holdsDocuments ? "documents " : "")
             + (self.holdsAssets ? "assets " : "")
             + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.zoneBucketCount > 0 ? "zones=\(self.zoneBucketCount) " : "")

@@ -10,6 +10,7 @@ struct RecordLedger {
     private(set) var databases: [DatabaseID: DatabaseHistory] = [:]
     /// The model of the zone of long cascades.
     private var cascades = CascadeModel(field: RecordWorld.reference)
+    private var documents = DocumentLedger()
     /// The outcome of each command when it was applied, and the command.
     private var outcomes: [RequestIdentity: Bytes] = [:]
     private var commands: [RequestIdentity: Bytes] = [:]
@@ -93,12 +94,18 @@ struct RecordLedger {
             self.counts["reservations", default: 0] += 1
             return nil
         case .eraseDatabase(let erase): return self.apply(erase, outcome)
+        case .modifyDocuments(let modify):
+            let before = self.documents.counts
+            let problem = self.documents.apply(modify, at: milliseconds, outcome)
+            for (kind, count) in self.documents.counts {
+                self.counts[kind, default: 0] += count - (before[kind] ?? 0)
+            }
+            return problem
         case .noteBuckets:
             guard case .bucketsNoted = outcome else { return "bits: \(outcome)" }
             return nil
         case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
-            .modifySubscriptions, .followNews, .modifyKeyValues,
-            .modifyDocuments, .resealFields:
+            .modifySubscriptions, .followNews, .modifyKeyValues, .resealFields:
             return "nobody asks for this"
         }
     }

@@ -8,6 +8,8 @@ struct RecordWorkload {
     let longValueOneIn: UInt64
     /// Groups in which some client has made sure of a schema, and then of zones.
     var schooled: Set<GroupID> = []
+    /// Nil where nobody has documents.
+    var documents: DocumentWorkload?
     var prepared: Set<GroupID> = []
     var deepened: Set<GroupID> = []
     private var nextNumber = 1
@@ -17,6 +19,7 @@ struct RecordWorkload {
         self.registerCount = options.registerCount
         self.valueSizeMax = options.valueSizeMax.raw
         self.longValueOneIn = options.longValueOneIn
+        self.documents = options.holdsDocuments ? DocumentWorkload() : nil
     }
 
     private static let childCount = 10
@@ -32,6 +35,9 @@ struct RecordWorkload {
         in group: GroupID, for client: RecordClient, using random: inout SeededGenerator
     ) -> RecordWork {
         func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
+        if self.documents != nil, draw(3) > 0, let work = self.documents?.work(using: &random) {
+            return work
+        }
         if !self.schooled.contains(group) { return self.newSchema() }
         guard self.prepared.contains(group) else {
             return Self.zone(.create, RecordWorld.shelves, using: &random)

@@ -110,6 +110,8 @@ struct SimulatedRecords {
                 default: break
                 }
             }
+        case (.command(.modifyDocuments, _), .documents(let results)?):
+            self.workload.documents?.hear(results)
         case (.command(.schema, _), .schema?): self.workload.schooled.insert(group)
         case (.command(.reserveReferences(let reserve), _), .reserved(let refusals)?):
             self.buckets?.hear(

@@ -52,7 +52,7 @@ struct DAVClient {
 
     func send(
         _ method: String, _ rest: String, _ headers: [(String, String)] = [], body: String = "",
-        bytes: Bytes? = nil, raw: String? = nil
+        bytes: Bytes? = nil, stream: (any RequestBody)? = nil, raw: String? = nil
     ) async throws -> Answer {
         self.town.world.advance(by: .milliseconds(1))
         let target = raw ?? self.path(rest)
@@ -66,7 +66,7 @@ struct DAVClient {
             to: HTTPRequest(
                 head: RequestHead(
                     method: method, path: parts[0], query: parts.count == 2 ? parts[1] : nil,
-                    headers: fields), body: CollectedBody(bytes ?? Bytes(body.utf8)),
+                    headers: fields), body: stream ?? CollectedBody(bytes ?? Bytes(body.utf8)),
                 peer: "192.0.2.9:4711", identity: self.town.world.drawIdentity(),
                 isSecure: self.isSecure))
         var body: Bytes = []

@@ -113,6 +113,10 @@ import Testing
                 ],
             ]),
         "documents/versions/list": Line(need: .user, scopes: .private, body: ["id": "root"]),
+        "documents/publications/make": Line(need: .user, scopes: .private, body: ["id": "x"]),
+        "documents/publications/list": Line(need: .user, scopes: .private),
+        "documents/publications/withdraw": Line(
+            need: .user, scopes: .private, body: ["publication": "x"]),
         "documents/data/remove": Line(
             need: .user, scopes: .private, body: ["device": "d", "now": 1]),
         "documents/changes": Line(need: .user, scopes: .private, body: ["device": "d"]),

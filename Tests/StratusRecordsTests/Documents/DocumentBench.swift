@@ -95,10 +95,12 @@ struct DocumentBench {
     }
 
     /// A file as its upload leaves it. Its database must have a key.
-    mutating func upload(_ number: UInt128, size: UInt64 = 300) throws -> DocumentFile {
+    mutating func upload(
+        _ number: UInt128, size: UInt64 = 300, checksum: String? = nil
+    ) throws -> DocumentFile {
         var pin = AssetGoldens.pin(
             number, body: number + 1_000_000, upload: number, digest: nil, size: size)
-        pin.fileChecksum = "sum\(number)"
+        pin.fileChecksum = checksum ?? "sum\(number)"
         pin.orphanAfterMilliseconds = self.milliseconds + 3_600_000
         guard case .pinned(let pinned) = try self.bench.apply(.pinAsset(pin), as: Bench.system)
         else { throw BenchError("not pinned") }

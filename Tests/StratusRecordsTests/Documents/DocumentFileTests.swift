@@ -102,6 +102,108 @@ import Testing
         }
     }
 
+    /// Without a secret of the database equal files have assets of their own.
+    @Test mutating func `equal files are one content, and an older edit moves nothing back`() throws
+    {
+        let first = try self.own.upload(1)
+        let second = try self.own.upload(2, checksum: first.checksum)
+        let pairs: [(DocumentContent, DocumentContent)] = [
+            (.file(first), .file(second)), (.inline([1, 2]), .inline([1, 2])),
+        ]
+        for (number, pair) in pairs.enumerated() {
+            let item = try self.create(10 + number, "g\(number)", pair.0)
+            let older = try self.own.item(
+                .save(
+                    id: item.id, content: pair.1, basedOn: nil, ifUnchanged: false,
+                    atMilliseconds: self.own.milliseconds - 60_000), device: "phone")
+            #expect(older == item)
+            let later = try self.own.item(
+                .save(
+                    id: item.id, content: pair.1, basedOn: nil, ifUnchanged: false,
+                    atMilliseconds: self.own.milliseconds), device: "phone")
+            #expect(later.conflicts == 0 && later.device == "phone")
+            #expect(later.editedAtMilliseconds > item.editedAtMilliseconds)
+        }
+    }
+
+    @Test mutating func `contents that wait become files, and nothing of them is lost`() throws {
+        let film = try self.upload(1)
+        let item = try self.create(1, "film.mp4", film)
+        let now = try self.save(item, .inline([2]), basedOn: item.contentTag)
+        _ = try self.save(now, .inline([3]), basedOn: item.contentTag)
+        let last = try self.save(now, try self.upload(2), basedOn: item.contentTag)
+        #expect(last.conflicts == 2)
+        let results = try self.own.run(
+            .separate(id: item.id, first: DocumentBench.id(50)),
+            .remove(id: item.id, basedOn: last.contentTag))
+        #expect(results.last == .removed(id: item.id))
+        let left = try #require(try self.own.list("root")).filter { $0.kind == .file }
+        #expect(left.map(\.name) == ["film 2.mp4", "film 3.mp4"])
+        #expect(try left.map { try self.stored($0.id) } == [.inline([2]), .inline([3])])
+        #expect(left.allSatisfy { $0.conflicts == 0 && $0.size == 1 })
+        #expect(
+            try self.own.refusal(.separate(id: item.id, first: DocumentBench.id(60))) == .notFound)
+        // Without such contents nothing happens.
+        #expect(
+            try self.own.item(.separate(id: left[0].id, first: DocumentBench.id(60))) == left[0])
+    }
+
+    @Test mutating func `a content may take the place of another at a full quota`() throws {
+        let small = try self.create(1, "small", .inline(Bytes(repeating: 1, count: 3_000)))
+        let film = try self.create(2, "film", try self.upload(1, size: 90_000))
+        let next = try self.upload(2, size: 90_000)
+        self.own.rules.databaseSizeMax = 10_000
+        #expect(
+            try self.own.refusal(self.own.create(3, "more", [1])) == .databaseFull)
+        #expect(
+            try self.own.refusal(
+                self.own.save(
+                    small.id, Bytes(repeating: 2, count: 3_000), basedOn: small.contentTag)) == nil)
+        #expect(
+            try self.own.refusal(
+                .save(
+                    id: film.id, content: next, basedOn: film.contentTag, ifUnchanged: true,
+                    atMilliseconds: 0)) == nil)
+    }
+
+    @Test mutating func `a short pin takes nothing from the grace of a file`() throws {
+        let hour: Int64 = 3_600_000
+        // One that comes before the holder goes, and one that comes after it.
+        for (round, comesBefore) in [true, false].enumerated() {
+            let first = UInt128(10 * round + 1)
+            func pin(_ number: UInt128, _ now: Int64) -> RecordCommand {
+                var pin = AssetGoldens.pin(
+                    number, body: number + 1_000_000, upload: number,
+                    digest: UInt128(round + 9), size: 300)
+                pin.orphanAfterMilliseconds = now + hour
+                pin.rules.pinMilliseconds = 600_000
+                pin.rules.graceMilliseconds = hour
+                return .pinAsset(pin)
+            }
+            let outcome = try self.own.bench.apply(
+                pin(first, self.own.milliseconds), as: Bench.system)
+            guard case .pinned(let pinned) = outcome else { throw BenchError("\(outcome)") }
+            let content = DocumentContent.file(
+                DocumentFile(asset: pinned.asset, checksum: pinned.fileChecksum, size: 300))
+            let item = try self.create(round + 1, "film", content)
+            if comesBefore {
+                _ = try self.own.bench.apply(
+                    pin(first + 1, self.own.milliseconds), as: Bench.system)
+            }
+            try self.own.run(.remove(id: item.id, basedOn: nil))
+            if !comesBefore {
+                _ = try self.own.bench.apply(
+                    pin(first + 1, self.own.milliseconds), as: Bench.system)
+            }
+            self.own.milliseconds += hour - 60_000
+            try self.own.bench.finishJobs()
+            #expect(try self.row(content) != nil)
+            self.own.milliseconds += 120_000
+            try self.own.bench.finishJobs()
+            #expect(try self.row(content) == nil)
+        }
+    }
+
     @Test mutating func `a copy shares the file, and a move does not touch it`() throws {
         let film = try self.upload(1)
         let folder = try self.own.folder(9, "folder")

@@ -32,6 +32,17 @@ enum DocumentGoldens {
         token: DocumentBench.id(0xDEF), item: Self.id, isExclusive: true, isInfinite: false,
         owner: [1, 2], untilMilliseconds: 1_700_000_000_000)
 
+    static let publication: DocumentPublication = {
+        var publication = DocumentPublication(
+            id: DocumentBench.id(8), item: Self.id, secret: DocumentBench.id(9))
+        publication.slot = 3
+        publication.name = "a.txt"
+        publication.contentTag = 9
+        publication.size = 300
+        publication.untilMilliseconds = 1_700_000_000_000
+        return publication
+    }()
+
     static let commands: [(name: String, command: RecordCommand)] = [
         (
             "command-modify-documents-1",
@@ -87,6 +98,18 @@ enum DocumentGoldens {
                             ifUnchanged: false, atMilliseconds: -5),
                     ]))
         ),
+        (
+            "command-modify-documents-4",
+            .modifyDocuments(
+                ModifyDocuments(
+                    database: Bench.privateDatabase, device: "webdav",
+                    nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    operations: [
+                        .separate(id: Self.id, first: DocumentBench.id(7)),
+                        .publish(Self.publication, milliseconds: 60_000),
+                        .withdraw(id: DocumentBench.id(8)),
+                    ]))
+        ),
     ]
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [
@@ -105,6 +128,7 @@ enum DocumentGoldens {
             ])
         ),
         ("outcome-documents-3", .documents([.refused(.assetMissing, subject: "")])),
+        ("outcome-documents-4", .documents([.published(Self.publication)])),
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -113,6 +137,7 @@ enum DocumentGoldens {
             after: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)), limit: 5),
         .content(id: Self.id, version: 9), .versions(id: Self.id),
         .properties(ids: [Self.id]), .locks, .chain(["a", "b"]),
+        .publications, .published(slot: 3, secret: DocumentBench.id(9)),
     ].map { .documents(DocumentsAsk(database: Bench.privateDatabase, $0)) }
 
     static let answers: [RecordAnswer] = [
@@ -125,6 +150,7 @@ enum DocumentGoldens {
         .content(Self.item, Self.version, .file(Self.file)), .content(nil, nil, .inline([])),
         .versions([Self.version]), .versions(nil),
         .properties([[Self.property], []]), .locks([Self.lock]),
+        .publications([Self.publication]),
     ].map { RecordAnswer.documents($0) }
 }
 

@@ -137,7 +137,7 @@ struct DocumentLife {
         case 4...6: return try self.save(device, at)
         case 7...8: return try self.place(device)
         case 9: return try self.remove(device)
-        case 10: return try self.settle(device)
+        case 10: return self.draw(2) == 0 ? try self.separate(device) : try self.settle(device)
         default: return self.draw(10) == 0 ? try self.removeData(device) : nil
         }
     }
@@ -274,12 +274,16 @@ struct DocumentLife {
             && known.contents[known.current] != content
         if isConflict, known.contents.count > 3 { return Self.expect(result, .tooManyVersions) }
         guard case .item(let item) = result, item.id == id else { return "\(result)" }
+        let isLater = (at, device) > (known.editedAt, known.device)
+        if !isConflict, known.current != 0, basedOn != known.current, !isLater {
+            return item.tag == known.tag ? nil : "an older edit of the same content: \(item)"
+        }
         guard isConflict else {
             self.tree[id]?.contents[known.current] = nil
             return self.note(item, content, editedAt: at, device)
         }
         self.conflictCount += 1
-        if (at, device) > (known.editedAt, known.device) {
+        if isLater {
             return self.note(item, content, editedAt: at, device)
         }
         guard item.contentTag == known.current else { return "the earlier edit won: \(item)" }
@@ -358,6 +362,32 @@ struct DocumentLife {
         self.tree[id]?.current = current
         self.tree[id]?.editedAt = item.editedAtMilliseconds
         self.tree[id]?.device = item.device
+        self.tree[id]?.tag = item.tag
+        return nil
+    }
+
+    private mutating func separate(_ device: String) throws -> String? {
+        let files = self.tree.filter { $0.value.contents.count > 1 }.keys.sorted()
+        guard !files.isEmpty else { return nil }
+        let id = files[self.draw(files.count)]
+        guard let known = self.tree[id] else { return nil }
+        let result = try self.result(
+            .separate(id: id, first: DocumentBench.id(self.nextID)), device)
+        guard case .item(let item) = result, item.contentTag == known.current, item.conflicts == 0
+        else { return "\(result)" }
+        for tag in known.contents.keys.sorted() where tag != known.current {
+            guard let made = try self.own.item(DocumentBench.id(self.nextID)),
+                made.folder == known.folder, self.holder(made.name, known.folder) == nil
+            else { return "content \(tag) of \(id) became no file" }
+            self.nextID += 1
+            var file = Item(
+                kind: .file, name: made.name, folder: made.folder,
+                editedAt: made.editedAtMilliseconds, device: made.device, tag: made.tag)
+            file.contents[made.contentTag] = known.contents[tag]
+            file.current = made.contentTag
+            self.tree[made.id] = file
+            self.tree[id]?.contents[tag] = nil
+        }
         self.tree[id]?.tag = item.tag
         return nil
     }
