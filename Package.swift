@@ -172,7 +172,7 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
                 "StratusRecords", "StratusSQLite", "StratusStorage", "StratusAssets",
-                "StratusCluster",
+                "StratusCluster", "StratusPush",
             ], swiftSettings: house + release + planted),
         .target(
             name: "StratusLoad",
