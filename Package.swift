@@ -176,8 +176,7 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
                 "StratusQuery", "StratusRecords", "StratusSQLite", "StratusStorage",
-                "StratusAssets",
-                "StratusCluster",
+                "StratusAssets", "StratusCluster", "StratusPush",
             ], swiftSettings: house + release + planted),
         .target(
             name: "StratusLoad",

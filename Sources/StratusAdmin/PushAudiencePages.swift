@@ -79,6 +79,9 @@ enum PushAudiencePages {
             throw AdminRefusal.bad("'alert' must be a text of at most \(Self.alertSizeMax) bytes")
         }
         try await exchange.requireKnown(container)
+        // Before it leaves: what cannot be noted is not done.
+        try await exchange.note(
+            "push send", name.isEmpty ? "a device of \(user)" : name, container)
         switch try await exchange.push.send(alert, to: name, of: user, in: container) {
         case .unknown: throw AdminRefusal.missing("device")
         case .ambiguous:
@@ -86,7 +89,6 @@ enum PushAudiencePages {
                 409, "AMBIGUOUS", "more than one device has such a name: give more of it")
         case .refused(let why): throw AdminRefusal(409, "NOT_TOLD", why)
         case .sent(let device, let lane, let isAccepted, let answer):
-            try await exchange.note("push send", PushTracePage.name(device), container)
             var json = JSONWriter()
             json.object {
                 $0.member("device", PushTracePage.name(device))

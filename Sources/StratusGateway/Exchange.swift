@@ -27,9 +27,11 @@ struct Exchange {
     let deadline: MonotonicTime
     let deadlineMilliseconds: Int64
 
+    /// - Parameter within: how long it may take; nil: as long as a command lives.
     init(
         handler: CloudKitHandler, route: Route, authentication: Authentication,
-        head: RequestHead, body: Bytes, isSecure: Bool, room: AnswerRoom, turn: LongWork.Turn
+        head: RequestHead, body: Bytes, isSecure: Bool, room: AnswerRoom, turn: LongWork.Turn,
+        within: Duration? = nil
     ) {
         self.turn = turn
         self.handler = handler
@@ -43,7 +45,7 @@ struct Exchange {
             "getCurrentSyncToken", in: head.query)
         let patience = handler.limits.commandDeadline
         // The gateway waits a little longer than the command lives, so that "expired" can arrive.
-        self.deadline = handler.world.now + patience + .milliseconds(500)
+        self.deadline = handler.world.now + (within ?? patience + .milliseconds(500))
         // A signed request may be sent again for as long as its signature is good; its outcome is
         // remembered for as long.
         self.deadlineMilliseconds =
@@ -53,11 +55,12 @@ struct Exchange {
     }
 
     /// The same request, read on: with a deadline, a room and a turn of its own.
-    func again() -> Exchange {
+    func again(within patience: Duration? = nil) -> Exchange {
         Exchange(
             handler: self.handler, route: self.route, authentication: self.authentication,
             head: self.head, body: self.body, isSecure: self.isSecure,
-            room: AnswerRoom(of: self.handler.answers), turn: self.turn.another())
+            room: AnswerRoom(of: self.handler.answers), turn: self.turn.another(),
+            within: patience)
     }
 
     /// The request's credentials as they stand now: who has waited may have been signed out.

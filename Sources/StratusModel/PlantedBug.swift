@@ -54,6 +54,13 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case nameTakenTwice, folderMovedIntoItself, losingContentDropped, subtreeLeftBehind
     /// In locks of documents.
     case lockNotAsked, lockOutlivesItsTime
+    // Push.
+    case cursorNotCompared, cursorMovedBeforePosted, eventOfNow, deletionMatchedAfter
+    case sinceIgnored, onceKept, markClearedThoughNewer, oldestKeptWhenCoalesced
+    case overdueForgotten, settledBeforeAnswered, parkedLostOnLeaderChange, laneHoldsOthers
+    case goneDeviceRemovedThoughRenewed, permissionOfTheMatch, attendanceReplaced
+    /// In the simulated shells around them.
+    case nidDrawnAtSend, handedCountsAsTaken, newsOfDeposed
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.

@@ -140,7 +140,12 @@ package struct PushDispatcher: Sendable {
     /// When time alone changes something, or earlier.
     package private(set) var wake: MonotonicTime?
 
-    package init(_ bounds: Bounds = Bounds()) { self.bounds = bounds }
+    private let bugs: PlantedBugs
+
+    package init(_ bounds: Bounds = Bounds(), bugs: PlantedBugs = PlantedBugs()) {
+        self.bounds = bounds
+        self.bugs = bugs
+    }
 
     package var activeCount: Int { self.active.count }
     package var restingCount: Int { self.resting.count }
@@ -244,6 +249,10 @@ package struct PushDispatcher: Sendable {
         self.scans[group] = nil
         for (target, active) in self.active where target.group == group {
             if active.stage == .waiting {
+                if self.bugs.contains(.parkedLostOnLeaderChange) {
+                    self.active[target]?.stage = .settling
+                    continue
+                }
                 self.active[target] = nil
             } else {
                 self.active[target]?.isLost = true
@@ -280,6 +289,10 @@ package struct PushDispatcher: Sendable {
             active.stage = .sending
             self.active[target] = active
             actions.append(.send(target, lane))
+            if self.bugs.contains(.settledBeforeAnswered) {
+                self.active[target]?.stage = .settling
+                actions.append(.settle(target))
+            }
         case .held(let pause): self.rest(target, active, until: now + pause, nil)
         case .gone: self.forget(target)
         case .failed: self.retry(target, active, now)
@@ -343,10 +356,11 @@ package struct PushDispatcher: Sendable {
     private mutating func rest(
         _ target: PushTarget, _ active: Active, until time: MonotonicTime, _ lane: LaneName?
     ) {
-        self.active[target] = nil
+        if lane == nil || !self.bugs.contains(.laneHoldsOthers) { self.active[target] = nil }
         if active.isLost { return }
         self.note(wake: time)
         guard self.resting.count < self.bounds.restingCountMax else {
+            if self.bugs.contains(.overdueForgotten) { return }
             // Its row says that it waits: a later look finds it.
             var scan = self.scans[target.group] ?? Scan(number: 0, isUnderWay: false)
             if !scan.isUnderWay { scan.until = scan.until ?? time } else { scan.again = true }

@@ -30,7 +30,9 @@ package struct PushTarget: Sendable, Hashable, Comparable {
                 right.environment.rawValue, right.container
             )
         }
-        return one.subscriber < other.subscriber
+        if one.subscriber != other.subscriber { return one.subscriber < other.subscriber }
+        return one.database.bucket.map { Int($0.number) } ?? -1
+            < other.database.bucket.map { Int($0.number) } ?? -1
     }
 }
 

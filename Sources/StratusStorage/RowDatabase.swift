@@ -145,7 +145,10 @@ package final class RowDatabase: RowStore {
     package func reading<Result>(
         _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        guard self.scopedReadCount == nil, !self.connection.isInTransaction else {
+        // Rows that are kept back are somebody's who has not ended its transaction, even where
+        // SQLite has ended it: nothing here may throw them away.
+        guard self.scopedReadCount == nil, !self.isKeepingBack, !self.connection.isInTransaction
+        else {
             return try body()
         }
         self.scopedReadCount = 0

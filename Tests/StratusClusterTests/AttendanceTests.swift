@@ -46,6 +46,16 @@ import Testing
         #expect(Attendance.name(of: own) == 0xBFC2A8EC722ED386)
         let open = DatabaseID(container: container, scope: .public, owner: "")
         #expect(Attendance.name(of: own) != Attendance.name(of: open))
+        // A part has a name of its own: its events are counted apart.
+        var names: Set<UInt64> = []
+        for database in [own, open] {
+            var part = database
+            for bucket in [nil, Bucket(0, of: 2), Bucket(1, of: 2)] {
+                part.bucket = bucket
+                names.insert(Attendance.name(of: part))
+            }
+        }
+        #expect(names.count == 6)
     }
 
     @Test func `the questions, version 1, read and write as ever`() throws {

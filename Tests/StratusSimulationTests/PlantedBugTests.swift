@@ -101,6 +101,17 @@ struct PlantedBugTests {
         .bitsErased: 7, .zoneHashedByOwner: 1, .partIdentityShared: 3, .tieIgnoresBucket: 1,
         .recoveredMaskKept: 37,
         .lockNotAsked: 1, .lockOutlivesItsTime: 1, .losingContentDropped: 1,
+        .cursorMovedBeforePosted: 3, .eventOfNow: 1, .deletionMatchedAfter: 1, .sinceIgnored: 3,
+        .onceKept: 3, .markClearedThoughNewer: 11, .oldestKeptWhenCoalesced: 5,
+        .settledBeforeAnswered: 1, .nidDrawnAtSend: 11, .handedCountsAsTaken: 3,
+        .laneHoldsOthers: 5,
+    ]
+
+    /// The mix `push` has not found these: eight seeds of it did not, or nobody has looked longer.
+    static let open: Set<PlantedBug> = [
+        .cursorNotCompared, .overdueForgotten, .parkedLostOnLeaderChange,
+        .goneDeviceRemovedThoughRenewed, .permissionOfTheMatch, .attendanceReplaced,
+        .newsOfDeposed,
     ]
 
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their
@@ -129,6 +140,7 @@ struct PlantedBugTests {
         for bug in PlantedBug.allCases {
             let places = [
                 Self.seeds[bug] != nil, Self.rare.contains(bug), Self.elsewhere[bug] != nil,
+                Self.open.contains(bug),
             ]
             #expect(places.count { $0 } == 1, "\(bug)")
         }

@@ -19,15 +19,16 @@ package struct Attendance: Sendable, Equatable {
     }
 
     private var peers: [NodeID: Peer] = [:]
+    private let bugs: PlantedBugs
 
-    package init() {}
+    package init(bugs: PlantedBugs = PlantedBugs()) { self.bugs = bugs }
 
     /// - Parameter isWhole: whether the node's polls wait for no others.
     package mutating func heard(
         from node: NodeID, _ databases: [UInt64], isWhole: Bool, at now: MonotonicTime
     ) {
         var peer = self.peers[node] ?? Peer(heardAt: now)
-        if isWhole { peer.databases = [] }
+        if isWhole || self.bugs.contains(.attendanceReplaced) { peer.databases = [] }
         for database in databases where peer.databases.count < Self.databaseCountMax {
             peer.databases.insert(database)
         }
@@ -52,6 +53,11 @@ package struct Attendance: Sendable, Equatable {
         for byte in database.container.container.utf8 { add(byte) }
         add(0)
         for byte in database.owner.utf8 { add(byte) }
+        // A part has events of its own.
+        if let bucket = database.bucket {
+            add(0)
+            add(bucket.number)
+        }
         return hash
     }
 }

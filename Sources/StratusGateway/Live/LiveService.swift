@@ -24,6 +24,8 @@ struct LiveService: Sendable {
     static let beat: Duration = .seconds(20)
     /// Credentials that were judged longer ago are judged again.
     static let judgement: Duration = .seconds(30)
+    /// How long one feed may be read. One that takes longer is read again in its turn.
+    static let readPatience: Duration = .seconds(5)
 
     func open() async throws -> GatewayAnswer {
         guard let query = URLQuery(self.exchange.head.query) else {
@@ -31,6 +33,7 @@ struct LiveService: Sendable {
         }
         let request = try LiveRequest(
             query, lastEventID: self.exchange.head.headers["Last-Event-ID"])
+        try self.check(request)
         // A browser then connects no more.
         if request.places.allSatisfy({ $0 == .ended }) { return .nothing }
         let handler = self.exchange.handler
@@ -45,9 +48,21 @@ struct LiveService: Sendable {
         }
         let databases = self.databases(of: request)
         let news = try await self.news(request, seat, besides: databases)
-        if news == nil { seat.watch(databases) }
+        if news == nil { seat.watch(databases, questionCount: request.feeds.count) }
         return .events(
             LiveStream(self.exchange, request, news: news, seat: seat, place: place))
+    }
+
+    /// Only the private database has feeds of changes to follow.
+    private func check(_ request: LiveRequest) throws {
+        if self.exchange.route.scope == .private { return }
+        for feed in request.feeds {
+            switch feed {
+            case .zone: throw InputRefusal.unexpectedInput(key: "zone")
+            case .zones: throw InputRefusal.unexpectedInput(key: "database")
+            case .notifications: break
+            }
+        }
     }
 
     private func enter() throws -> LivePlace {
@@ -118,7 +133,7 @@ struct LiveService: Sendable {
         var poll = PollService.Poll(handler: handler, token: token, seat: seat)
         poll.stream = PollService.Poll.Stream(
             container: self.exchange.route.container, userRecordName: self.exchange.caller,
-            besides: databases, taken: taken)
+            besides: databases, feedCount: request.feeds.count - 1, taken: taken)
         guard try await poll.open(until: self.exchange.deadline) else {
             throw ClientError(.notFound, "the token is not one that the caller has registered")
         }

@@ -59,11 +59,11 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
                 return event
             }
             if self.isOver { break }
-            if found.hasMore { continue }
             if self.now >= self.nextBeat {
                 self.nextBeat = self.now + LiveService.beat
                 return Bytes(":\n\n".utf8)
             }
+            if found.hasMore { continue }
             let interval = PollService.interval(watchCount: self.handler.seats.watchCount)
             await self.seat.wait(for: min(interval, self.nextBeat - self.now, self.end - self.now))
         }
@@ -76,14 +76,20 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
     /// The first feed that has something to tell.
     private func look() async -> (event: Bytes?, hasMore: Bool) {
         var hasMore = false
-        if self.now >= self.judgedAt + LiveService.judgement {
+        if self.isJudgementDue {
             if let refused = await self.judge() { return (refused, false) }
             if self.isOver { return (nil, false) }
         }
+        let first = self.first
         for step in 0..<self.places.count {
-            let index = (self.first + step) % self.places.count
+            let index = (first + step) % self.places.count
             guard self.places[index] != .ended else { continue }
-            self.exchange = self.exchange.again()
+            // Feeds that are slow to read must not keep back what is due: it goes on here.
+            if step > 0, self.now >= self.nextBeat || self.isJudgementDue {
+                self.first = index
+                return (nil, true)
+            }
+            self.exchange = self.exchange.again(within: LiveService.readPatience)
             do {
                 let told: Told?
                 switch self.request.feeds[index] {
@@ -105,6 +111,10 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
             }
         }
         return (nil, hasMore)
+    }
+
+    private var isJudgementDue: Bool {
+        self.now >= self.judgedAt + LiveService.judgement
     }
 
     private struct Told {

@@ -15,6 +15,8 @@ final class PollSeats: Sendable {
         var isWoken = false
         var waiter: CheckedContinuation<Void, Never>?
         var databases: Set<DatabaseID> = []
+        /// The questions that one look takes.
+        var questionCount = 0
         /// Has the seat next.
         var next: CheckedContinuation<Bool, Never>?
     }
@@ -26,13 +28,12 @@ final class PollSeats: Sendable {
         var rests: [DatabaseID: MonotonicTime] = [:]
         /// The databases that are watched, by their names among nodes.
         var named: [UInt64: DatabaseID] = [:]
-        /// The databases of all places.
+        /// The questions of all places.
         var watchCount = 0
         /// Polls of unknown tokens.
         var unknownCount = 0
 
         mutating func unwatch(_ token: Bytes, _ databases: Set<DatabaseID>) {
-            self.watchCount -= databases.count
             for database in databases {
                 self.watchers[database]?.remove(token)
                 guard self.watchers[database]?.isEmpty == true else { continue }
@@ -139,6 +140,7 @@ final class PollSeats: Sendable {
     fileprivate func leave(_ token: Bytes) {
         let next = self.state.withLock { state in
             let place = state.places.removeValue(forKey: token)
+            state.watchCount -= place?.questionCount ?? 0
             state.unwatch(token, place?.databases ?? [])
             if place?.next != nil { state.places[token] = Place() }
             return place?.next
@@ -146,13 +148,16 @@ final class PollSeats: Sendable {
         next?.resume(returning: true)
     }
 
-    fileprivate func watch(_ token: Bytes, _ databases: Set<DatabaseID>) {
+    fileprivate func watch(
+        _ token: Bytes, _ databases: Set<DatabaseID>, questionCount: Int
+    ) {
         let new = self.state.withLock { state -> [UInt64] in
-            guard let before = state.places[token]?.databases, before != databases else {
-                return []
-            }
+            guard let place = state.places[token] else { return [] }
+            let before = place.databases
+            state.watchCount += questionCount - place.questionCount
+            state.places[token]?.questionCount = questionCount
+            if before == databases { return [] }
             state.unwatch(token, before)
-            state.watchCount += databases.count
             var new: [UInt64] = []
             for database in databases {
                 state.watchers[database, default: []].insert(token)
@@ -207,7 +212,13 @@ final class PollSeat: Sendable {
     /// Whether a newer poll has come.
     var isTold: Bool { self.owner.isTold(self.token) }
 
-    func watch(_ databases: Set<DatabaseID>) { self.owner.watch(self.token, databases) }
+    /// - Parameter questionCount: what one look asks: more than one where a stream follows many
+    ///   zones of a database.
+    func watch(_ databases: Set<DatabaseID>, questionCount: Int? = nil) {
+        self.owner.watch(
+            self.token, databases,
+            questionCount: max(questionCount ?? databases.count, databases.count))
+    }
 
     /// Returns when a database may have changed, when a newer poll comes, when the task is
     /// cancelled, or after `patience`.

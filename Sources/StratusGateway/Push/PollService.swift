@@ -125,6 +125,8 @@ struct PollService: Sendable {
         /// How often the token's containers were read.
         private var openings = 0
         private(set) var hasMore = false
+        /// Some place's rights or layout could not be read: the next look opens the poll again.
+        private var isPartial = false
         /// Nil: it is a poll, which tells one notification.
         var stream: Stream?
 
@@ -136,17 +138,20 @@ struct PollService: Sendable {
             var userRecordName: String
             /// Databases that wake it beside those of the token.
             var besides: Set<DatabaseID>
+            /// Feeds that each look reads beside the notifications.
+            var feedCount: Int
             var taken: TakenNews
             /// The databases whose followers stand behind what the client has taken.
             var unsettled: Set<UInt64>
 
             init(
                 container: ContainerReference, userRecordName: String, besides: Set<DatabaseID>,
-                taken: TakenNews
+                feedCount: Int, taken: TakenNews
             ) {
                 self.container = container
                 self.userRecordName = userRecordName
                 self.besides = besides
+                self.feedCount = feedCount
                 self.taken = taken
                 self.unsettled = Set(taken.positions.keys)
             }
@@ -182,8 +187,6 @@ struct PollService: Sendable {
                     layout = try await self.handler.authenticator.layout(
                         of: registration.container)
                 } catch { failure = error }
-                // Where there is nothing to look for, a look costs little.
-                layout.publicBucketCount = 1
                 for database in registration.databases(layout) {
                     var place = Place(registration: registration, database: database)
                     place.position = self.stream?.taken.positions[Attendance.name(of: database)]
@@ -207,9 +210,11 @@ struct PollService: Sendable {
                     .put($0 ?? stored.device, life: PollToken.life + PollToken.margin)
                 }
             }
+            self.isPartial = failure != nil
             self.first = Int(self.handler.world.random() % UInt64(self.places.count))
             self.seat.watch(
-                Set(self.places.map(\.database)).union(self.stream?.besides ?? []))
+                Set(self.places.map(\.database)).union(self.stream?.besides ?? []),
+                questionCount: self.places.count + (self.stream?.feedCount ?? 0))
             return true
         }
 
@@ -217,6 +222,11 @@ struct PollService: Sendable {
         /// does not answer is passed over.
         mutating func look(until deadline: MonotonicTime) async throws -> Found? {
             self.hasMore = false
+            if self.isPartial {
+                var whole = self
+                // What is known goes on where the rest cannot be read yet.
+                if (try? await whole.open(until: deadline)) == true { self = whole }
+            }
             let (count, openings) = (self.places.count, self.openings)
             let first = self.unsettledOnce ?? self.first
             for step in 0..<count {
@@ -263,11 +273,18 @@ struct PollService: Sendable {
                     news = again
                 }
             }
-            guard let follower = news.follower else { return nil }
-            if try await self.settle(place, follower, until: deadline) {
-                // What has fired once is deleted now, and must not be found again.
-                guard let again = try await self.news(place, until: deadline) else { return nil }
-                news = again
+            guard var follower = news.follower else { return nil }
+            var settlements = 0
+            while try await self.settle(place, follower, until: deadline) {
+                settlements += 1
+                // Nothing is told before it is settled: the next look tries again.
+                guard settlements <= Self.settlementCountMax else { return nil }
+                // What has fired once is deleted now, and must not be found again. Somebody else
+                // may have moved the follower meanwhile, and then nothing was settled.
+                guard let again = try await self.news(place, until: deadline),
+                    let now = again.follower
+                else { return nil }
+                (news, follower) = (again, now)
             }
             place.position = news.position
             if let hit = news.hit {
@@ -294,10 +311,13 @@ struct PollService: Sendable {
             return nil
         }
 
+        /// How often one look tries to settle what somebody else moves at the same time.
+        private static let settlementCountMax = 4
+
         /// Moves a follower to what the stream's client has taken. Somebody else may have moved it
-        /// meanwhile: then this changes nothing.
+        /// meanwhile: then this changes nothing, so a further look at the follower must show it.
         ///
-        /// - Returns: whether there was something to settle.
+        /// - Returns: whether the follower stood before what was taken.
         private mutating func settle(
             _ place: Place, _ follower: NewsPosition, until deadline: MonotonicTime
         ) async throws -> Bool {
@@ -308,10 +328,11 @@ struct PollService: Sendable {
                     $0.database == name ? $0.subscription : nil
                 }
                 try await self.advance(place, follower, taken, spent, until: deadline)
+                return true
             }
             self.stream?.unsettled.remove(name)
             if stream.taken.spent?.database == name { self.stream?.taken.spent = nil }
-            return true
+            return false
         }
 
         /// The database's events begin anew, and so does the stream there.
@@ -372,12 +393,12 @@ struct PollService: Sendable {
         ) async throws {
             try await self.follow(
                 place, .advance(from: from, to: to, spent: spent), until: deadline)
-            guard let spent, place.database.scope == .private else { return }
-            // One that fires once for all zones has copies in the other parts.
+            guard let spent else { return }
+            // One that fires once for a whole database in parts has copies in the others.
             let layout = try await self.handler.authenticator.layout(
                 of: place.registration.container)
             let others = place.registration.databases(layout).filter {
-                $0.scope == .private && $0 != place.database
+                $0.scope == place.database.scope && $0 != place.database
             }
             for part in others { try await self.delete(spent, in: part, place, until: deadline) }
         }

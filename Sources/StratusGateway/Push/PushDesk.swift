@@ -300,9 +300,9 @@ package struct PushDesk: Sendable {
         var isNewer = false
         try await self.devices.change(DeviceName(push.target.token), until: deadline) { device in
             guard let provider = device?.provider else { return .nothing }
-            isNewer =
-                provider.registeredAtMilliseconds > push.registeredAtMilliseconds
-                || provider.registeredAtMilliseconds >= moment
+            isNewer = PushRules.isRenewed(
+                registered: provider.registeredAtMilliseconds,
+                sentFor: push.registeredAtMilliseconds, goneAt: moment)
             return isNewer ? .nothing : .remove
         }
         if isNewer { return false }

@@ -18,7 +18,34 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
         var isRead = false
     }
 
-    private let entries = Mutex<[Key: Entry]>([:])
+    private struct Reads {
+        var count = 0
+        /// The last time that the key was forgotten while somebody read it.
+        var forgottenAt: UInt64 = 0
+    }
+
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        /// The reads under way, by key: at most as many as there are requests.
+        var reads: [Key: Reads] = [:]
+        /// Counts what is forgotten.
+        var forgetCount: UInt64 = 0
+
+        mutating func begin(_ key: Key) -> UInt64 {
+            self.reads[key, default: Reads()].count += 1
+            return self.forgetCount
+        }
+
+        /// - Returns: whether what a read has found may be believed by others.
+        mutating func end(_ key: Key, begunAt begun: UInt64) -> Bool {
+            guard var reads = self.reads[key] else { return true }
+            reads.count -= 1
+            self.reads[key] = reads.count > 0 ? reads : nil
+            return reads.forgottenAt <= begun
+        }
+    }
+
+    private let state = Mutex(State())
     private let world: any World
     private let countMax: Int
     private let lifetime: Duration
@@ -42,33 +69,55 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
     ) async throws(RouteError) -> Value {
         // Before the read: what is learnt is at least as new as this.
         let now = self.world.now
-        let (known, isDue) = self.entries.withLock { entries -> (Entry?, Bool) in
-            guard let known = entries[key] else { return (nil, true) }
+        let (known, begun) = self.state.withLock { state -> (Entry?, begun: UInt64?) in
+            guard let known = state.entries[key] else { return (nil, state.begin(key)) }
             let isDue = now >= known.readAt + self.renewalAge && !known.isRead
-            if isDue { entries[key]?.isRead = true }
-            return (known, isDue)
+            if isDue { state.entries[key]?.isRead = true }
+            if !isDue, now < known.readAt + self.lifetime { return (known, nil) }
+            return (known, state.begin(key))
         }
-        if let known, !isDue, now < known.readAt + self.lifetime { return known.value }
+        if begun == nil, let known { return known.value }
+        let started = begun ?? 0
         do throws(RouteError) {
             let value = try await read()
-            self.entries.withLock { entries in
+            self.state.withLock { state in
+                // It was changed while it was read: what was read may be what was before.
+                guard state.end(key, begunAt: started) else { return }
                 // Full is rare, and everything is read again within a second anyway.
-                if entries.count >= self.countMax, entries[key] == nil { entries = [:] }
+                if state.entries.count >= self.countMax, state.entries[key] == nil {
+                    state.entries = [:]
+                }
                 // Somebody who asked later knows better.
-                if let known = entries[key], known.readAt > now { return }
-                entries[key] = Entry(value: value, readAt: now)
+                if let known = state.entries[key], known.readAt > now { return }
+                state.entries[key] = Entry(value: value, readAt: now)
             }
             return value
         } catch {
-            // The next one may ask.
-            self.entries.withLock { $0[key]?.isRead = false }
+            let mayBelieve = self.state.withLock { state in
+                // The next one may ask.
+                state.entries[key]?.isRead = false
+                return state.end(key, begunAt: started)
+            }
             if case .refused = error { throw error }
-            guard let known, now < known.readAt + self.grace else { throw error }
+            guard let known, mayBelieve, now < known.readAt + self.grace else { throw error }
             return known.value
         }
     }
 
     /// Drops an entry that this node itself has just changed.
-    package func forget(_ key: Key) { self.entries.withLock { $0[key] = nil } }
-    package func forgetAll() { self.entries.withLock { $0 = [:] } }
+    package func forget(_ key: Key) {
+        self.state.withLock { state in
+            state.entries[key] = nil
+            state.forgetCount += 1
+            state.reads[key]?.forgottenAt = state.forgetCount
+        }
+    }
+
+    package func forgetAll() {
+        self.state.withLock { state in
+            state.entries = [:]
+            state.forgetCount += 1
+            for key in state.reads.keys { state.reads[key]?.forgottenAt = state.forgetCount }
+        }
+    }
 }

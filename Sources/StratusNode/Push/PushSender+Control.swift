@@ -94,13 +94,14 @@ extension PushSender: PushControl {
                 device: push.target.token, lane: push.lane.description, isAccepted: isAccepted,
                 answer: answer)
         }
+        // First: nothing is left open where no token can be made.
+        let authorization = try await self.authorization(of: push)
         let connection: any PushConnection
         do { connection = try await self.connector.connect(for: push) } catch {
             return trial(false, "the provider cannot be found: \(error)")
         }
         // A connection of its own: what the lanes do is not disturbed.
-        let answer = await connection.send(
-            push, authorization: try await self.authorization(of: push))
+        let answer = await connection.send(push, authorization: authorization)
         await connection.close()
         switch answer.verdict {
         case .accepted: return trial(true, "accepted")

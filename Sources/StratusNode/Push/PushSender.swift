@@ -51,8 +51,6 @@ actor PushSender {
     static let patience = Duration.seconds(10)
     /// The same while the push holds a place of its lane.
     private static let judgingPatience = Duration.seconds(2)
-    /// A permission that was judged longer ago is judged again before the push leaves.
-    static let permissionLife = Duration.seconds(1)
     static let laneCountMax = 512
     private static let laneLife = Duration.seconds(600)
     private static let alarmAfter = Duration.seconds(60)
@@ -372,7 +370,7 @@ actor PushSender {
         flight.sentAtMilliseconds = self.world.wallMilliseconds
         self.flights[identity] = flight
         let sending = flight.sending
-        if self.world.now - flight.push.preparedAt > Self.permissionLife {
+        if PushRules.mustJudgeAgain(judgedAt: flight.push.preparedAt, now: self.world.now) {
             Task { await self.judgeAgain(identity, sending) }
         } else {
             self.send(identity, sending)

@@ -119,7 +119,10 @@ extension RecordState {
         try rows.put(.database, Keys.database(id), database.encoded())
         self.cache.remember(zone, name, in: database.number)
         self.cache.remember(database, of: id)
-        guard var news = try NewsEdit(database.number, cache: &self.cache, over: rows) else {
+        guard
+            var news = try NewsEdit(
+                database.number, cache: &self.cache, bugs: self.bugs, over: rows)
+        else {
             return
         }
         try news.mark(name, zone.lastTag, into: &rows)

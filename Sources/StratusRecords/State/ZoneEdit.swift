@@ -263,7 +263,9 @@ struct ZoneEdit {
         // Nobody can subscribe to a zone that records do not see.
         if self.id.isReserved { return }
         let number = self.database.number
-        guard var news = try NewsEdit(number, cache: &cache, over: rows) else { return }
+        guard var news = try NewsEdit(number, cache: &cache, bugs: self.bugs, over: rows) else {
+            return
+        }
         let changed = self.touched.values.filter { $0.original?.tag != $0.current?.tag }.sorted {
             ($0.current?.tag.raw ?? 0) < ($1.current?.tag.raw ?? 0)
         }

@@ -13,15 +13,18 @@ struct NewsEdit {
     static let recordSizeMax = 12 << 10
 
     private let database: DatabaseNumber
+    private let bugs: PlantedBugs
     private var watch: WatchRow
 
     /// Nil: nobody watches.
     init?(
-        _ database: DatabaseNumber, cache: inout RowCache, over rows: borrowing some RowReader
+        _ database: DatabaseNumber, cache: inout RowCache, bugs: PlantedBugs,
+        over rows: borrowing some RowReader
     ) throws(StoreError) {
         let watch = try cache.watch(of: database, over: rows)
         guard watch.subscriptionCount > 0 else { return nil }
         self.database = database
+        self.bugs = bugs
         self.watch = watch
     }
 
@@ -45,19 +48,32 @@ struct NewsEdit {
             var (kept, omitted) = Self.reduced(record, to: interest)
             // A deletion has a tag of its own.
             kept.tag = tag
+            if reason == .deleted, self.bugs.contains(.deletionMatchedAfter) { kept.fields = [] }
             try self.append(.record(reason, kept, omitted: omitted), into: &rows)
         }
     }
 
     /// The zone has changed through this tag: takes the place of its last mark.
     mutating func mark(
-        _ zone: String, _ tag: UInt64, into rows: inout some RowStore
+        _ zone: String, _ through: UInt64, into rows: inout some RowStore
     ) throws(StoreError) {
+        var tag = through
         guard self.watch.zoneWatcherCount > 0, zone != ZoneID.defaultName else { return }
         let key = Keys.mark(self.database, zone)
         if let row = try rows.row(.subscription, key) {
             let mark = try decodingRow("mark") { () throws(DecodingError) in
                 try MarkRow(decoding: row)
+            }
+            if self.bugs.contains(.markClearedThoughNewer) {
+                return try rows.put(
+                    .event, Keys.event(self.database, mark.number),
+                    NewsEvent.zone(zone, ChangeTag(tag)).encoded())
+            }
+            if self.bugs.contains(.oldestKeptWhenCoalesced),
+                let row = try rows.row(.event, Keys.event(self.database, mark.number)),
+                case .zone(_, let older)? = try? NewsEvent(decoding: row, owner: "")
+            {
+                tag = older.raw
             }
             try rows.remove(.event, Keys.event(self.database, mark.number))
         }

@@ -34,7 +34,8 @@ extension RecordState {
         let first = news.position.number + (news.position.subscription.isEmpty ? 1 : 0)
         guard first < watch.nextEvent else { return .news(news) }
         var matcher = NewsMatcher(
-            ask.database, principal, try self.cache.schema(ask.database.container, over: rows))
+            ask.database, principal, try self.cache.schema(ask.database.container, over: rows),
+            bugs: self.bugs)
         for isShared in [false, true] {
             let found = try StoredRows.subscriptions(
                 database.number, isShared: isShared, of: subscriber, over: rows)
@@ -59,13 +60,18 @@ extension RecordState {
                 return .news(news)
             }
             let number = try Keys.number(key, at: 4)
-            let event = try decodingRow("event") { () throws(DecodingError) in
+            var event = try decodingRow("event") { () throws(DecodingError) in
                 try NewsEvent(decoding: row, owner: ask.database.owner)
+            }
+            if self.bugs.contains(.eventOfNow) {
+                event = try self.asItIsNow(event, in: database.number, over: rows)
             }
             let within = number == news.position.number ? news.position.subscription : ""
             switch matcher.ask(event, number, after: within, work: &work) {
             case .fires(let place, let hit):
-                news.position = NewsPosition(number: number, subscription: place)
+                news.position = NewsPosition(
+                    number: number,
+                    subscription: self.bugs.contains(.cursorMovedBeforePosted) ? "" : place)
                 news.hit = hit
                 news.hasMore = true
                 return .news(news)
@@ -87,6 +93,21 @@ extension RecordState {
     }
 }
 
+extension RecordState {
+    /// Planted: the record as it is now, not as the change left it.
+    fileprivate mutating func asItIsNow(
+        _ event: NewsEvent, in database: DatabaseNumber, over rows: borrowing some RowReader
+    ) throws(StoreError) -> NewsEvent {
+        guard case .record(let reason, let record, let omitted) = event,
+            let zone = try self.cache.zone(record.zone.name, in: database, over: rows),
+            let now = try StoredRows.record(
+                record.name, of: zone.number, in: record.zone, over: rows
+            ).row?.live
+        else { return event }
+        return .record(reason, now, omitted: omitted)
+    }
+}
+
 /// Asks the subscriptions of one owner about events.
 struct NewsMatcher {
     private struct Candidate {
@@ -99,9 +120,14 @@ struct NewsMatcher {
     private let database: DatabaseID
     private let principal: Principal
     private let schema: IndexedSchema?
+    private let bugs: PlantedBugs
     private var candidates: [Candidate] = []
 
-    init(_ database: DatabaseID, _ principal: Principal, _ schema: IndexedSchema?) {
+    init(
+        _ database: DatabaseID, _ principal: Principal, _ schema: IndexedSchema?,
+        bugs: PlantedBugs = PlantedBugs()
+    ) {
+        self.bugs = bugs
         self.database = database
         self.principal = principal
         self.schema = schema
@@ -153,7 +179,8 @@ struct NewsMatcher {
             if work <= 0 { return .stopped(at: last) }
             work -= 1 + (candidate.row.subscription.predicate?.filters.count ?? 0)
             last = candidate.place
-            guard candidate.row.since <= number, self.fires(candidate, event) else { continue }
+            let isSince = candidate.row.since <= number || self.bugs.contains(.sinceIgnored)
+            guard isSince, self.fires(candidate, event) else { continue }
             return .fires(
                 at: candidate.place,
                 News.Hit(

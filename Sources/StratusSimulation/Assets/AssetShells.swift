@@ -18,8 +18,7 @@ final class AssetShells: @unchecked Sendable {
     private let inbox: KeeperInbox
     /// The last entry of which the keeper was told everything.
     private(set) var told: [GroupID: (index: LogIndex, milliseconds: Int64)] = [:]
-    private var asks: [UInt64: CheckedContinuation<PeerResponse.Answer, Never>] = [:]
-    private var askCount: UInt64 = 0
+    let asks: PeerAsks
 
     init(_ life: ProcessLife) {
         let inbox = KeeperInbox()
@@ -73,6 +72,8 @@ final class AssetShells: @unchecked Sendable {
         }
         setup.loseBody = { group, body in life.simulation.report(lost: body, in: group) }
         self.life = life
+        let assets = life.simulation.assets
+        self.asks = PeerAsks(life) { assets?.draw($0) ?? 0 }
         self.inbox = inbox
         self.keeper = CopyKeeper(setup, inbox: inbox, compactionRate: 0, on: life.executor)
         self.courier = CopyCourier(
@@ -119,7 +120,7 @@ final class AssetShells: @unchecked Sendable {
         self.courier.stop()
         let keeper = self.keeper
         self.life.spawn { await keeper.stop() }
-        for number in self.asks.keys.sorted() { self.answer(number, .outcomeUnknown) }
+        self.asks.end()
     }
 
     // MARK: What rows say
@@ -148,36 +149,7 @@ final class AssetShells: @unchecked Sendable {
         let world = self.life.node.world
         let command = AssetWorld.command(
             .continueJobs(.init(budget: 100)), as: RecordWorld.system, in: world)
-        _ = await self.ask(
+        _ = await self.asks.ask(
             .command(command), of: group, at: self.life.node.id, patience: .seconds(1))
-    }
-
-    /// Asks a node once.
-    func ask(
-        _ body: PeerRequest.Body, of group: GroupID, at node: NodeID, patience: Duration
-    ) async -> PeerResponse.Answer {
-        let life = self.life
-        let deadline = life.node.world.now + patience
-        if node == life.node.id { return await life.ask(body, of: group, deadline: deadline) }
-        return await withCheckedContinuation { continuation in
-            if life.isGone { return continuation.resume(returning: .outcomeUnknown) }
-            self.askCount += 1
-            let number = self.askCount
-            self.asks[number] = continuation
-            let request = PeerRequest(
-                number: number, group: group, epoch: 0,
-                remainingMilliseconds: UInt32(patience.clampedNanoseconds / 1_000_000), body: body)
-            guard life.simulation.send(.request(request), from: life.node, to: node) else {
-                return self.answer(number, .notLeader(nil))
-            }
-            life.spawn {
-                await life.sleep(until: deadline + .milliseconds(200))
-                self.answer(number, .outcomeUnknown)
-            }
-        }
-    }
-
-    func answer(_ number: UInt64, _ answer: PeerResponse.Answer) {
-        self.asks.removeValue(forKey: number)?.resume(returning: answer)
     }
 }

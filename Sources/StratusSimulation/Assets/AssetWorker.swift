@@ -275,26 +275,10 @@ struct AssetWorker: Sendable {
         return try? RecordAnswer(decoding: answer.body)
     }
 
-    /// Goes on to the next node while nobody leads. A write that may have been appended is said
-    /// again under its identity.
     private func ask(_ body: PeerRequest.Body, of group: GroupID) async -> PeerResponse.Answer {
-        let nodes = self.life.simulation.nodes.map(\.id)
-        var target = self.life.node.host?.replica(of: group)?.raft.leader
-        var last = PeerResponse.Answer.outcomeUnknown
-        var mayBeAppended = false
-        for _ in 0..<12 {
-            guard !self.life.isGone, let shells = self.life.node.assets else { return last }
-            let node = target ?? nodes[self.assets.draw(nodes.count)]
-            last = await shells.ask(body, of: group, at: node, patience: .milliseconds(1_500))
-            target = nil
-            switch last {
-            case .outcome, .answer, .refused: return last
-            case .notLeader(let hint): target = hint
-            case .notExecuted: if !mayBeAppended { return last }
-            case .outcomeUnknown: mayBeAppended = true
-            }
-            await self.life.sleep(for: .milliseconds(20 + self.assets.draw(60)))
+        guard !self.life.isGone, let asks = self.life.node.assets?.asks else {
+            return .outcomeUnknown
         }
-        return mayBeAppended ? .outcomeUnknown : last
+        return await asks.lead(body, of: group)
     }
 }

@@ -124,6 +124,9 @@ package struct PlantedBugSearch {
             options.groupCount = 3
             options.nodeCount = min(options.nodeCount, 3)
             options.voterCount = min(options.voterCount, 3)
+        case .overdueForgotten:
+            // Many that wait, and room for few.
+            options.pushRestingCountMax = 1
         default: break
         }
     }
@@ -177,6 +180,12 @@ package struct PlantedBugSearch {
             .jointLeftWithoutCopies, .copyAnsweredBeforeSync, .copiesRemovedAtApply,
             .startNotCompared:
             .assets
+        case .cursorNotCompared, .cursorMovedBeforePosted, .eventOfNow, .deletionMatchedAfter,
+            .sinceIgnored, .onceKept, .markClearedThoughNewer, .oldestKeptWhenCoalesced,
+            .overdueForgotten, .settledBeforeAnswered, .parkedLostOnLeaderChange,
+            .laneHoldsOthers, .goneDeviceRemovedThoughRenewed, .permissionOfTheMatch,
+            .attendanceReplaced, .nidDrawnAtSend, .handedCountsAsTaken, .newsOfDeposed:
+            .push
         case .acknowledgedTailForgotten: .tornTail
         case .newDatabaseNotLifted, .lostTokensHonoured, .mailNotLifted, .recoveredMaskKept:
             .lostMajority

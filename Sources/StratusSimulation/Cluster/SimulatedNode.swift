@@ -92,6 +92,8 @@ final class SimulatedNode {
     var links: ProcessLinks?
     /// Nil where records name no files.
     var assets: AssetShells?
+    /// Nil where nobody subscribes.
+    var push: PushShells?
     var host: ReplicaHost?
     var log: SegmentedLog?
     var logEvents = LogEvents()
@@ -163,6 +165,8 @@ final class SimulatedNode {
         self.files.crash()
         self.assets?.end()
         self.assets = nil
+        self.push?.end()
+        self.push = nil
         self.shells?.end()
         self.shells = nil
         self.host = nil

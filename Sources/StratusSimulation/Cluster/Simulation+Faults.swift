@@ -63,7 +63,7 @@ extension Simulation {
             // The time of a group's entries never goes back: if a reservation was made an hour
             // ahead, its deadline takes that hour to pass.
             let jumps: [Int64] =
-                self.records?.buckets == nil && self.assets == nil
+                self.records?.buckets == nil && self.hasClients
                 ? [3_600_000, -3_600_000, 700, -700, 40, -40] : [700, -700, 40, -40]
             node.wallOffset = jumps[self.draw(jumps.count)]
         case .slowDisk: node.slowness = self.draw(2) == 0 ? 0 : self.drawTime(20...2_000)
@@ -249,15 +249,18 @@ extension Simulation {
         self.note("faults end")
         self.endFaults()
         // A change of members that waits for copies may need a node that was spared before.
-        if self.placed == nil, self.assets == nil { self.leaveOneDead() }
-        if self.assets == nil { self.closeRegisters() }
+        if self.placed == nil, self.hasClients { self.leaveOneDead() }
+        if self.hasClients { self.closeRegisters() }
         // The last operations go one after another.
         self.convergenceDeadline =
             self.now + self.options.livenessTime.clampedNanoseconds
             + Int64(self.closing.count) * 500_000_000
-        if self.assets == nil { self.queue.add(.think(0), at: self.now + 1_000_000_000) }
+        if self.hasClients { self.queue.add(.think(0), at: self.now + 1_000_000_000) }
         self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
     }
+
+    /// Clients are events of the simulation; those of files and of pushes are tasks.
+    var hasClients: Bool { self.assets == nil && self.push == nil }
 
     func endFaults() {
         self.timeline?.faultsEnded(at: self.now)
@@ -411,6 +414,7 @@ extension Simulation {
         self.finishOperating()
         if let problem = self.findMembershipProblem() ?? self.findProblem()
             ?? self.findLinksProblem() ?? self.findLevelProblem() ?? self.findAssetsProblem()
+            ?? self.findPushProblem()
         {
             self.lastProblem = problem
             guard self.now < self.convergenceDeadline else {

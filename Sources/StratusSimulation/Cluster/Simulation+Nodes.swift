@@ -83,6 +83,7 @@ extension Simulation {
         node.shells = try self.makeShells(of: node)
         node.links = try self.makeLinks(of: node)
         node.assets = self.makeAssets(of: node)
+        node.push = self.makePush(of: node)
         let others = node.shells?.life.peers ?? self.nodes.map(\.id).filter { $0 != node.id }
         let host = ReplicaHost(
             node: node.id,
@@ -104,6 +105,7 @@ extension Simulation {
         self.startLinks(of: node)
         self.startShells(of: node)
         self.startAssets(of: node)
+        node.push?.start()
         let life = node.incarnation
         self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
         self.startCarrying(on: node)
@@ -184,6 +186,8 @@ extension Simulation {
         if error is LogIsOut { node.isOut = true } else { self.reportLoss(error, on: node) }
         node.assets?.end()
         node.assets = nil
+        node.push?.end()
+        node.push = nil
         node.shells?.end()
         node.shells = nil
         self.endLinks(of: node)

@@ -130,6 +130,8 @@ package final class Simulation {
     var standstill: (node: NodeID, until: Int64)?
     /// Nil where records name no files.
     var assets: AssetWorld?
+    /// Nil where nobody subscribes.
+    var push: PushWorld?
     /// Nil unless all nodes but one are being lost, or are.
     var recovery: LostMajority?
     /// Snapshots that had been needed when the steady phase began.
@@ -206,6 +208,9 @@ package final class Simulation {
                 options, groups: self.clientGroups, bugs: self.bugs)
         }
         if options.holdsAssets { self.assets = AssetWorld(seed: seed) }
+        if options.holdsPushes {
+            self.push = PushWorld(seed: seed, groups: self.clientGroups, options, bugs: self.bugs)
+        }
         if options.usesLinks {
             self.streams = SimulatedStreams(self, seed: seed, options, bugs: self.bugs)
         }
@@ -255,7 +260,8 @@ package final class Simulation {
         self.endShells()
         self.report.nodeCount = self.nodes.count
         self.report.groupCount = self.groups.count
-        self.report.recordCounts = self.records?.totals ?? self.assets?.counts ?? [:]
+        self.report.recordCounts =
+            self.records?.totals ?? self.assets?.counts ?? self.push?.counts ?? [:]
         if let long = self.streams?.ledger.longCount {
             self.report.linkCounts["messages of many frames"] = long
         }
@@ -326,6 +332,7 @@ package final class Simulation {
             guard self.node(id).incarnation == life else { return }
             self.node(id).shells?.life.wake(sleep)
             self.node(id).assets?.life.wake(sleep)
+            self.node(id).push?.life.wake(sleep)
         case .overdue(let id, let life, let token): self.overdue(token, on: id, life: life)
         case .synced(let id, let life): self.synced(id, life: life)
         case .reported(let id, let event, let life): self.reported(event, to: id, life: life)
@@ -401,12 +408,15 @@ package final class Simulation {
         for node in self.nodes {
             node.assets?.end()
             node.assets = nil
+            node.push?.end()
+            node.push = nil
             node.shells?.end()
             node.shells = nil
             self.endLinks(of: node)
         }
         self.placed?.executor.run()
         self.assets?.executor.run()
+        self.push?.executor.run()
     }
 
     /// Every row of every replica read back: S-14, I-3.

@@ -77,6 +77,9 @@ package struct SimulationOptions: Sendable, Equatable {
         case lostMajority
         /// Records name files: nodes keep their copies, as members come and go and packs rot.
         case assets
+        /// Clients subscribe, change records and wait; leaders send to simulated providers, and
+        /// polls are held.
+        case push
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
@@ -187,6 +190,12 @@ package struct SimulationOptions: Sendable, Equatable {
     package var holdsDocuments = false
     /// Clients of records upload, save, delete and download files, and do nothing else.
     package var holdsAssets = false
+    /// Clients subscribe, change records and hold polls, and do nothing else.
+    package var holdsPushes = false
+    /// The bounds of a sender.
+    package var pushActiveCountMax = 8
+    package var pushRestingCountMax = 64
+    package var pushAskCountMax = 4
     /// Clients of files at each node.
     package var assetWorkerCount = 2
     /// Packs of one node at a time rot or go while it is down.
@@ -648,6 +657,31 @@ package struct SimulationOptions: Sendable, Equatable {
             self.checkpointInterval = milliseconds(20, 200, 1_000)
             self.livenessTime = .seconds(120)
             self.safetyTime = .seconds(draw(6...12))
+        case .push:
+            self.holdsPushes = true
+            self.holdsRecords = false
+            self.bucketCount = 0
+            self.isPlaced = false
+            self.usesLinks = false
+            self.levels = nil
+            self.clientCount = 0
+            self.readerCount = 0
+            self.registerCount = 0
+            self.faults.formUnion([.processCrash, .partition])
+            if draw(0...1) == 0 { self.faults.formUnion([.powerLoss, .membership, .transfer]) }
+            self.faults.subtract([.lostRows, .rottenLog, .tinyLimits, .fullDisk, .failedSync])
+            self.nodeCount = [3, 3, 4][draw(0...2)]
+            self.voterCount = 3
+            self.groupCount = draw(1...2)
+            self.pushActiveCountMax = [2, 3, 8][draw(0...2)]
+            self.pushRestingCountMax = [1, 4, 64][draw(0...2)]
+            self.pushAskCountMax = [1, 2, 4][draw(0...2)]
+            self.faultInterval = milliseconds(300, 900, 2_000)
+            self.restartMax = milliseconds(20, 200, 600)
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.checkpointInterval = milliseconds(20, 200, 1_000)
+            self.livenessTime = .seconds(120)
+            self.safetyTime = .seconds(draw(5...9))
         case .crowds:
             self.faults.subtract([.tinyLimits, .fullDisk])
             self.clientCount = draw(24...96)
@@ -698,7 +732,7 @@ package struct SimulationOptions: Sendable, Equatable {
             + (self.levels == nil ? "" : "levels ")
             + (self.holdsRecords ? "records " : "")
             + (self.holdsDocuments ? "documents " : "")
-            + (self.holdsAssets ? "assets " : "")
+            + (self.holdsAssets ? "assets " : "") + (self.holdsPushes ? "push " : "")
             + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.zoneBucketCount > 0 ? "zones=\(self.zoneBucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="

@@ -43,9 +43,9 @@ extension Simulation {
 
     /// Runs what has become ready by the last event, until everything waits.
     func pump() {
-        guard let executor = self.placed?.executor ?? self.assets?.executor, !executor.isIdle else {
-            return
-        }
+        guard let executor = self.placed?.executor ?? self.assets?.executor ?? self.push?.executor,
+            !executor.isIdle
+        else { return }
         for node in self.nodes where node.isUp { node.showTime(self.now) }
         executor.run()
         for node in self.nodes where node.isUp && node.files.isCrashed { _ = self.hasEnded(node) }
@@ -239,10 +239,14 @@ extension Simulation {
         case .response(let response):
             self.mix(9, from.raw, to.raw, response.number, 0)
             node.shells?.router.receive(response, from: from)
-            node.assets?.answer(response.number, response.answer)
+            node.assets?.asks.answer(response.number, response.answer)
+            node.push?.asks.answer(response.number, response.answer)
         case .request(let request):
             self.mix(10, from.raw, to.raw, request.number, UInt64(request.group.raw))
             if case .node(let question) = request.body {
+                if let push = node.push, let question = try? NodeQuestion(decoding: question) {
+                    push.hear(question, request.number)
+                }
                 node.shells?.take(question, request.number, from: from)
             } else {
                 let deadline =

@@ -10,7 +10,7 @@ extension Simulation {
     func state(of group: GroupID, on node: SimulatedNode) -> SimulatedState {
         SimulatedState(
             self.placed != nil && group == .system
-                ? .system : self.records == nil && self.assets == nil ? .registers : .records,
+                ? .system : self.records == nil && self.hasClients ? .registers : .records,
             node: node.id,
             partitionCount: self.records?.buckets?.partitionCount ?? 1,
             deletedZoneCountMax: RecordWorld.deletedZoneCountMax(of: group),
@@ -27,6 +27,9 @@ extension Simulation {
             let violation = self.records?.apply(entry, outcome, of: group)
         {
             self.invariants.report(violation.rule, "\(group): \(violation.text)")
+        }
+        if isFirst, let problem = self.push?.apply(entry, outcome, of: group, at: self.now) {
+            self.report(push: "\(group): \(problem)")
         }
         guard isFirst, group == .system, self.placed != nil, entry.kind == .command,
             let answer = try? self.node(id).partitions[group]?.store.answer(

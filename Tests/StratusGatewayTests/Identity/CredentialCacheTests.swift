@@ -58,6 +58,25 @@ import Testing
         await #expect(throws: RouteError.self) { try await self.ask(finding: nil) }
     }
 
+    @Test func `what is forgotten while it is read is not believed`() async throws {
+        let read = try await self.cache.value("a") { () async throws(RouteError) in
+            self.cache.forget("a")
+            return 1
+        }
+        #expect(read == 1)
+        #expect(try await self.ask(finding: 2) == 2)
+        // Nor while it is renewed, when its partition does not answer.
+        self.world.advance(by: .milliseconds(800))
+        await #expect(throws: RouteError.self) {
+            try await self.cache.value("a") { () async throws(RouteError) in
+                self.cache.forgetAll()
+                throw .outcomeUnknown
+            }
+        }
+        #expect(try await self.ask(finding: 3) == 3)
+        #expect(try await self.ask(finding: 4) == 3)
+    }
+
     @Test func `what is forgotten is asked for at once, and the cache has a bound`() async throws {
         #expect(try await self.ask(finding: 1) == 1)
         self.cache.forget("a")

@@ -3,6 +3,7 @@ import StratusIdentity
 import StratusModel
 import StratusRuntime
 import StratusSimulation
+import Synchronization
 import Testing
 
 @testable import StratusGateway
@@ -231,7 +232,64 @@ import Testing
         #expect(position.status == 400)
     }
 
+    @Test func `only the private database has changes to follow`() async throws {
+        let stage = try await Stage()
+        let token = Self.escaped(try await stage.token())
+        for query in ["zone=Shelves", "database=1", "zone=Shelves&token=\(token)"] {
+            for scope in ["public", "shared"] {
+                #expect(await stage.open(query, in: scope).status == 400, "\(scope) \(query)")
+            }
+        }
+        #expect(await stage.open("token=\(token)", in: "public").status == 200)
+    }
+
     // MARK: Notifications
+
+    @Test func `what was taken is settled also when somebody else moves the token meanwhile`()
+        async throws
+    {
+        let stage = try await Stage()
+        let created = try await stage.caller.ask(
+            "private/tokens/create", ["apnsEnvironment": "development"])
+        let token = Self.escaped(try #require(created["apnsToken"].text))
+        let poll = String(try #require(created["webcourierURL"].text?.split(separator: "?").last))
+        try await stage.subscribe("all")
+        try await stage.subscribe("once", once: true)
+        let live = await stage.open("token=\(token)")
+        try await stage.save("a")
+        var told: [String] = []
+        while let event = try await live.event() {
+            told.append(event.data["ck"]["qry"]["sid"].text ?? "")
+        }
+        #expect(told == ["all", "once"])
+        // Between the look and the settlement a poll takes the first of the two.
+        let (handler, router) = (stage.wire.handler, stage.wire.router)
+        let isFirst = Mutex(true)
+        router.afterRead.withLock {
+            $0 = { key in
+                guard case .database = key else { return }
+                let isNow = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                guard isNow else { return }
+                let answer = await handler.respond(
+                    to: HTTPRequest(
+                        head: RequestHead(method: "GET", path: "/aps", query: poll),
+                        body: CollectedBody([]), peer: "test",
+                        identity: RequestIdentity(high: 1, low: 2), patience: .held))
+                guard case .stream(let stream, _) = answer.body else { return }
+                while (try? await stream.next()) != nil {}
+            }
+        }
+        let resumed = await stage.open("token=\(token)", after: live.lastID)
+        #expect(try await resumed.isQuiet())
+        router.afterRead.withLock { $0 = nil }
+        let left = try await stage.caller.ask("private/subscriptions/list", [:])
+        #expect(left["subscriptions"].elements.count == 1, "\(left)")
+        let anew = await stage.open("token=\(token)")
+        #expect(try await anew.isQuiet())
+    }
 
     @Test func `a notification is taken when its client connects again, and not before`()
         async throws
@@ -362,6 +420,27 @@ import Testing
         stage.wire.world.advance(by: .seconds(3_600))
         #expect(try await live.piece() == nil)
         #expect(try await live.piece() == nil)
+    }
+
+    @Test func `feeds that are slow to read keep no comment back`() async throws {
+        let stage = try await Stage()
+        var query: [String] = []
+        for number in 0..<16 {
+            try await stage.caller.makeZone("Slow\(number)")
+            query.append("zone=Slow\(number)")
+        }
+        let live = await stage.open(query.joined(separator: "&"))
+        for _ in 0..<16 { #expect(try await live.required().name == "changes") }
+        let world = stage.wire.world
+        stage.wire.router.afterRead.withLock {
+            $0 = { key in if case .database = key { world.advance(by: .seconds(5)) } }
+        }
+        for _ in 0..<4 {
+            let before = world.now
+            #expect(try await live.piece() == ":\n\n")
+            #expect(world.now - before <= .seconds(30))
+        }
+        stage.wire.router.afterRead.withLock { $0 = nil }
     }
 
     @Test func `who was signed out is told that, and nothing that was saved since`() async throws {

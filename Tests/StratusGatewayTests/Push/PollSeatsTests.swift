@@ -34,6 +34,20 @@ import Testing
         #expect(seats.count == 0)
     }
 
+    @Test func `a seat counts by the questions of a look`() async throws {
+        let seats = PollSeats()
+        var seat = await seats.take([1])
+        seat?.watch([Self.database])
+        #expect(seats.watchCount == 1)
+        // Many zones of one database.
+        seat?.watch([Self.database], questionCount: 16)
+        #expect(seats.watchCount == 16)
+        seat?.watch([Self.database], questionCount: 2)
+        #expect(seats.watchCount == 2)
+        seat = nil
+        #expect(seats.watchCount == 0)
+    }
+
     @Test func `a change wakes who watches, before its sleep too, and nobody else`() async throws {
         let seats = PollSeats()
         let seat = try #require(await seats.take([1]))

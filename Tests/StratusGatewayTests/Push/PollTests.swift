@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -5,6 +6,7 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 import StratusSimulation
+import Synchronization
 import Testing
 
 @testable import StratusGateway
@@ -113,6 +115,30 @@ import Testing
         }
         #expect(told.count == 2)
         #expect(try await page.isQuiet())
+    }
+
+    @Test func `a place that could not be read is read by the next look`() async throws {
+        let layout = UnsteadyLayout(LayoutAuthenticator(ContainerLayout(zoneBucketCount: 4)))
+        let wire = InProcess(authenticator: layout)
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        var page = Page(wire, caller)
+        try await page.create()
+        func watched(_ count: Int? = nil) async throws -> Int {
+            let poll = Task { [page] in try await page.ask() }
+            var most = 0
+            for _ in 0..<150 where most < count ?? 1 {
+                try await Task.sleep(for: .milliseconds(20))
+                most = max(most, wire.handler.seats.watchCount)
+            }
+            poll.cancel()
+            _ = try await poll.value
+            return most
+        }
+        let whole = try await watched()
+        #expect(whole > 4)
+        layout.failures.withLock { $0 = 1 }
+        #expect(try await watched(whole) == whole)
+        #expect(layout.failures.withLock { $0 } == 0)
     }
 
     @Test func `a token that others put out is told again after its next poll`() async throws {
@@ -491,5 +517,33 @@ import Testing
         #expect(pruned["ck"]["qry"]["af"]["title"].text == String(repeating: "ä", count: 64))
         let small = try payload(content.replacing(long, with: "x"))
         #expect(small["ck"]["p"] == nil && small["aps"]["alert"]["launch-image"].text == "x")
+    }
+}
+
+/// Cannot say the layout of a container now and then.
+private final class UnsteadyLayout: Authenticator {
+    private let steady: LayoutAuthenticator
+    /// How often it fails from now on.
+    let failures = Mutex(0)
+
+    init(_ steady: LayoutAuthenticator) { self.steady = steady }
+
+    func needsBody(_ head: RequestHead) -> Bool { self.steady.needsBody(head) }
+
+    func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
+        -> Authentication
+    { try await self.steady.authenticate(request) }
+
+    func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal {
+        await self.steady.refusalWithoutUser(request)
+    }
+
+    func layout(of container: ContainerReference) async throws -> ContainerLayout {
+        let fails = self.failures.withLock { failures in
+            defer { failures = max(0, failures - 1) }
+            return failures > 0
+        }
+        if fails { throw RouteError.notExecuted(retryAfter: .seconds(1)) }
+        return try await self.steady.layout(of: container)
     }
 }

@@ -1,0 +1,253 @@
+import StratusCluster
+import StratusConsensus
+import StratusModel
+import StratusRecords
+
+/// The polls that one process holds, and the real attendance between nodes.
+///
+/// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
+final class PushPolls: @unchecked Sendable {
+    private final class Seat: @unchecked Sendable {
+        let databases: [DatabaseID]
+        let since: Int64
+        /// Simulated nanoseconds.
+        var wokenAt: Int64
+        var isWoken = false
+        var waiter: CheckedContinuation<Void, Never>?
+
+        init(_ databases: [DatabaseID], at now: Int64) {
+            self.databases = databases
+            self.since = now
+            self.wokenAt = now
+        }
+    }
+
+    private let life: ProcessLife
+    private let push: PushWorld
+    private var attendance: Attendance
+    private var seats: [Bytes: Seat] = [:]
+    private var messageCount: UInt64
+    /// The newest word of each node: links keep the order, which the simulated network does not.
+    private var heard: [NodeID: UInt64] = [:]
+
+    init(_ life: ProcessLife, _ push: PushWorld) {
+        self.life = life
+        self.push = push
+        self.attendance = Attendance(bugs: push.bugs)
+        self.messageCount = life.number << 40
+    }
+
+    func start() {
+        let (life, push) = (self.life, self.push)
+        for number in 0..<PushWorld.pollCount {
+            let token = PushWorld.token(number, isPoll: true)
+            life.keepDoing {
+                while !life.isGone {
+                    await life.sleep(
+                        for: .milliseconds(
+                            life.simulation.isQuiet ? 5 + push.draw(20) : 20 + push.draw(300)))
+                    guard !life.isGone, push.claims[token]?.isGone ?? true else { continue }
+                    push.claims[token] = life
+                    await life.node.push?.polls.hold(token)
+                    if push.claims[token] === life { push.claims[token] = nil }
+                }
+            }
+        }
+        life.keepDoing {
+            while !life.isGone {
+                life.node.push?.polls.sayAll()
+                await life.sleep(for: .seconds(2))
+            }
+        }
+    }
+
+    func end() {
+        for seat in self.seats.values {
+            seat.waiter?.resume()
+            seat.waiter = nil
+        }
+        self.seats = [:]
+    }
+
+    // MARK: Attendance
+
+    private var others: [NodeID] {
+        self.life.simulation.nodes.map(\.id).filter { $0 != self.life.node.id }
+    }
+
+    private func say(_ question: NodeQuestion, to node: NodeID) {
+        self.messageCount += 1
+        let request = PeerRequest(
+            number: self.messageCount, group: .system, epoch: 0, remainingMilliseconds: 1_000,
+            body: .node(question.encoded()))
+        _ = self.life.simulation.send(.request(request), from: self.life.node, to: node)
+    }
+
+    private func names(_ databases: [DatabaseID]) -> [UInt64] {
+        Set(databases.map { Attendance.name(of: $0) }).sorted()
+    }
+
+    private func sayAll() {
+        guard !self.life.isGone else { return }
+        let all = self.names(self.seats.values.flatMap(\.databases))
+        for node in self.others {
+            self.say(
+                .attend(node: self.life.node.id, databases: all, isWhole: true), to: node)
+        }
+    }
+
+    func hear(_ question: NodeQuestion, _ number: UInt64) {
+        switch question {
+        case .attend(let node, let databases, let isWhole):
+            guard number > self.heard[node] ?? 0 else { return }
+            self.heard[node] = number
+            self.attendance.heard(
+                from: node, databases, isWhole: isWhole, at: self.life.node.world.now)
+        case .stirred(let names):
+            for seat in self.seats.values
+            where !Set(self.names(seat.databases)).isDisjoint(with: names) {
+                self.wake(seat)
+            }
+        default: break
+        }
+    }
+
+    /// A database has changed by way of this node.
+    func changed(_ database: DatabaseID) {
+        let name = Attendance.name(of: database)
+        for seat in self.seats.values where seat.databases.contains(database) { self.wake(seat) }
+        let listeners = self.attendance.listeners(of: name, at: self.life.node.world.now)
+        for node in listeners where node != self.life.node.id {
+            self.say(.stirred([name]), to: node)
+        }
+        self.life.simulation.expectWaking(by: database)
+    }
+
+    private func wake(_ seat: Seat) {
+        seat.isWoken = true
+        seat.wokenAt = self.life.simulation.now
+        seat.waiter?.resume()
+        seat.waiter = nil
+    }
+
+    /// The polls that have waited for a while and follow this database.
+    func waiting(for database: DatabaseID) -> [Bytes] {
+        let before = self.life.simulation.now - 200_000_000
+        return self.seats.filter {
+            $0.value.since < before && $0.value.databases.contains(database)
+        }
+        .keys.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+
+    /// Whether a poll still waits that nobody has woken since.
+    func sleeps(_ token: Bytes, since time: Int64) -> Bool {
+        guard let seat = self.seats[token] else { return false }
+        return seat.since < time && seat.wokenAt < time && seat.waiter != nil
+    }
+
+    // MARK: Polls
+
+    private func wait(_ seat: Seat, for patience: Duration) async {
+        let life = self.life
+        life.spawn {
+            await life.sleep(for: patience)
+            seat.waiter?.resume()
+            seat.waiter = nil
+        }
+        await withCheckedContinuation { continuation in
+            if life.isGone || seat.isWoken { return continuation.resume() }
+            seat.waiter = continuation
+        }
+        seat.isWoken = false
+    }
+
+    private func hold(_ token: Bytes) async {
+        guard let shells = self.life.node.push else { return }
+        let user = PushWorld.user(of: token)
+        let databases = PushWorld.databases(of: user)
+        let simulation = self.life.simulation
+        // A page of a browser is registered before it polls.
+        for group in simulation.clientGroups {
+            guard self.push.prepared.contains(group) else { return }
+            for database in databases {
+                let name = PushLedger.FollowerName(database: database, token: token)
+                if self.push.ledgers[group]?.followers[name] != nil { continue }
+                guard await shells.follow(name, user, in: group, as: .poll, .begin) else { return }
+            }
+        }
+        guard !self.life.isGone else { return }
+        let seat = Seat(databases, at: simulation.now)
+        self.seats[token] = seat
+        defer { self.seats[token] = nil }
+        for node in self.others {
+            self.say(
+                .attend(
+                    node: self.life.node.id, databases: self.names(databases), isWhole: false),
+                to: node)
+        }
+        let end = simulation.now + (simulation.isQuiet ? 8_000_000_000 : 2_500_000_000)
+        while !self.life.isGone, simulation.now < end {
+            for group in simulation.clientGroups {
+                for database in databases {
+                    let name = PushLedger.FollowerName(database: database, token: token)
+                    if await self.look(name, user, in: group, shells) { return }
+                }
+            }
+            // Seldom at the end: then a poll is woken, or told late.
+            await self.wait(seat, for: simulation.isQuiet ? .seconds(4) : .milliseconds(400))
+        }
+    }
+
+    /// - Returns: whether the poll was answered.
+    private func look(
+        _ name: PushLedger.FollowerName, _ user: String, in group: GroupID, _ shells: PushShells
+    ) async -> Bool {
+        var position: NewsPosition?
+        for _ in 0..<16 {
+            let principal = shells.principal(of: user)
+            guard !self.life.isGone,
+                let news = await shells.news(
+                    of: name, in: group, as: .poll, principal, after: position),
+                let follower = news.follower
+            else { return false }
+            position = news.position
+            if let hit = news.hit {
+                // Judged by the roles of now, before anything leaves.
+                if shells.principal(of: user) != principal {
+                    position = nil
+                    continue
+                }
+                await self.answer(hit, name, user, in: group, follower, news.position, shells)
+                return true
+            }
+            if !news.hasMore { return false }
+        }
+        return false
+    }
+
+    private func answer(
+        _ hit: News.Hit, _ name: PushLedger.FollowerName, _ user: String, in group: GroupID,
+        _ from: NewsPosition, _ to: NewsPosition, _ shells: PushShells
+    ) async {
+        let simulation = self.life.simulation
+        // A look may have taken until its end.
+        if let problem = self.push.leaves(hit, in: name.database, for: user, at: simulation.now) {
+            simulation.report(push: problem)
+        }
+        // The client goes away before it has all bytes.
+        let isTaken = self.push.draw(6) > 0 || simulation.isQuiet
+        if isTaken {
+            let problem = self.push.tell(
+                hit, name, of: group, identity: PushWorld.identity(of: hit, name.token))
+            if let problem { simulation.report(push: problem) }
+        } else {
+            self.push.count("polls cut")
+        }
+        guard isTaken || self.push.bugs.contains(.handedCountsAsTaken) else { return }
+        _ = await shells.follow(
+            name, user, in: group, as: .poll,
+            .advance(
+                from: from, to: to,
+                spent: hit.subscription.firesOnce ? hit.subscription.id : nil))
+    }
+}

@@ -1,0 +1,69 @@
+import StratusCluster
+import StratusConsensus
+import StratusModel
+import StratusRecords
+
+// Clusters with subscriptions, and what they must have told when all is well again.
+extension Simulation {
+    func makePush(of node: SimulatedNode) -> PushShells? {
+        self.push.map { PushShells(ProcessLife(of: node, in: self, on: $0.executor), $0) }
+    }
+
+    /// No client begins anything, and nothing is lost any more.
+    var isQuiet: Bool { self.phase != .safety }
+
+    func report(push text: String) { self.invariants.report("push", text) }
+
+    /// In a quiet cluster every poll that waits for a database hears of its changes from the node
+    /// that they came through, long before it would look by itself.
+    func expectWaking(by database: DatabaseID) {
+        guard let push, let since = push.quietSince, self.now >= since + 3_000_000_000 else {
+            return
+        }
+        let now = self.now
+        for node in self.nodes {
+            guard let shells = node.push, !shells.life.isGone else { continue }
+            for token in shells.polls.waiting(for: database) {
+                let life = shells.life
+                life.spawn {
+                    await life.sleep(for: .milliseconds(1_000))
+                    guard !life.isGone, shells.polls.sleeps(token, since: now) else { return }
+                    life.simulation.report(
+                        push: "poll \(token[1]) was not woken by a change of \(database)")
+                }
+            }
+        }
+    }
+
+    /// What somebody waits for, at the end.
+    func findPushProblem() -> String? {
+        guard let push else { return nil }
+        guard let since = push.quietSince else {
+            push.quietSince = self.now
+            push.makeMembers(at: self.now)
+            for provider in push.providers.indices {
+                // One stays dead for a while: nobody else may notice.
+                push.providers[provider].downUntil = provider == 0 ? .max : 0
+            }
+            return "time has not passed"
+        }
+        guard self.now >= since + 4_000_000_000 else { return "time has not passed" }
+        guard let round = push.lastRoundAt else {
+            push.lastRoundAt = self.now
+            return "the last changes are not made"
+        }
+        let isMade = self.nodes.allSatisfy { !$0.isUp || push.lastRounds.contains($0.id) }
+        guard isMade else { return "the last changes are not made" }
+        guard push.providers[0].downUntil == 0 else {
+            if let problem = push.missing(isIn: { $0 == 1 || $0 == 2 }) {
+                if self.now > round + 25_000_000_000 {
+                    self.report(push: "beside a dead provider, \(problem)")
+                }
+                return problem
+            }
+            push.providers[0].downUntil = 0
+            return "the last provider is back only now"
+        }
+        return push.missing { _ in true }
+    }
+}
