@@ -1,6 +1,6 @@
 """Tokens, keys and accounts of nodes that are not for development, as an operator and a script meet them.
 
-    credentials.py STRATUS STRATUSCTL DIRECTORY [NODES]
+    credentials.py STRATUS DIRECTORY [NODES]
 
 Starts `stratus serve`, NODES of them as one cluster (1: a node alone), and asks one after the other in turn. Makes
 everything with `stratusctl`, signs requests with PyPI's `cryptography` after every row of what clients are known to sign,
@@ -14,8 +14,6 @@ import json
 import os
 import pathlib
 import re
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -30,8 +28,11 @@ try:
 except ImportError:
     ecdsa = None
 
-stratus, stratusctl, directory = sys.argv[1:4]
-count = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Support"))
+from stratus import Server, free_ports, make_certificates
+
+stratus, directory = sys.argv[1:3]
+count = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 work = pathlib.Path(directory)
 failed = False
 container = "iCloud.org.example.shelves"
@@ -43,46 +44,19 @@ def say(good, what, more=""):
     print(("PASS" if good else "FAIL"), "credentials:", what, more if not good else "", flush=True)
 
 
-class Node:
+class Node(Server):
     """One `stratus serve`, its data and its log in a directory of its own."""
 
     def __init__(self, name, peers):
         self.home = work / name
         self.home.mkdir()
-        self.data = self.home / "data"
+        super().__init__(self.home / "data", self.home / "log", stratus)
         settings = {
-            "dataDirectory": str(self.data), "client": {"listen": ["127.0.0.1:0"]},
-            "admin": {"listen": "127.0.0.1:0"}, "log": {"format": "json", "level": "debug"},
-            "limits": {"privateDatabaseSizeMax": "1MiB"}}
+            "client": {"listen": ["127.0.0.1:0"]}, "admin": {"listen": "127.0.0.1:0"},
+            "log": {"format": "json", "level": "debug"}, "limits": {"privateDatabaseSizeMax": "1MiB"}}
         if peers:
-            made = work / "certificates"
-            settings["cluster"] = {
-                "name": name, "peers": peers, "partitionCount": 32, "secretFile": str(made / "secret"),
-                "tls": {"certificateFile": str(made / f"{name}.pem"), "keyFile": str(made / f"{name}.key"),
-                        "authorityFile": str(made / "authority.pem")}}
-        (self.home / "stratus.json5").write_text(json.dumps(settings))
-        self.log = open(self.home / "log", "wb")
-        self.process = subprocess.Popen(
-            [stratus, "serve", "--config", str(self.home / "stratus.json5")], stderr=self.log, stdout=self.log)
-
-    def address(self, text):
-        for _ in range(400):
-            for line in (self.home / "log").read_text().splitlines():
-                if line.startswith("{") and json.loads(line).get("text") == text:
-                    return json.loads(line)["url"]
-            time.sleep(0.05)
-        raise SystemExit("FAIL credentials: a node did not start: " + (self.home / "log").read_text()[-500:])
-
-    def started(self):
-        self.url, self.admin = self.address("clients"), self.address("administrators")
-        for _ in range(400):
-            try:
-                if urllib.request.urlopen(self.url + "/readyz").status == 200:
-                    return
-            except urllib.error.HTTPError:
-                pass
-            time.sleep(0.05)
-        raise SystemExit("FAIL credentials: a node is not ready")
+            settings["cluster"] = self.member(name, work / "certificates", peers=peers, partitionCount=32)
+        self.process = self.serve(self.configure(self.home / "stratus.json5", settings))
 
     def memory(self):
         """Every readable mapping of the process, one after the other: what a core dump would hold."""
@@ -99,31 +73,17 @@ class Node:
                     continue
 
 
-def free_ports(wanted):
-    sockets = [socket.socket() for _ in range(wanted)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def start():
     names = "abcdefghi"[:count]
     peers = []
     if count > 1:
         peers = [f"{name}@127.0.0.1:{port}" for name, port in zip(names, free_ports(count))]
-        subprocess.run([stratus, "cluster", "certificates", "--directory", str(work / "certificates"),
-                        "--nodes", ",".join(names)], check=True, capture_output=True)
+        make_certificates(stratus, work / "certificates", ",".join(names))
     return [Node(name, peers) for name in names]
 
 
 def control(*arguments, text=None):
-    node = next(turns)
-    return subprocess.run(
-        [stratusctl, "--node", node.admin, "--token-file", str(node.data / "admin.token"), *arguments],
-        input=text, capture_output=True, text=True)
+    return next(turns).control(*arguments, given=text)
 
 
 def ask(target, body=None, headers=None, method=None):
@@ -157,7 +117,7 @@ nodes = start()
 turns = itertools.cycle(nodes)
 try:
     for node in nodes:
-        node.started()
+        node.wait_ready()
     if count > 1:
         say(True, f"{count} nodes are one cluster; each request goes to the next of them")
     place = ("--container", container, "--environment", "development")
@@ -204,17 +164,17 @@ try:
     say(control("container", "create", *old, "--buckets", "4").returncode == 0, "container create --buckets")
     spare = control("token", "create", *old, "--name", "web").stdout.strip()
     control("user", "add", "--email", "nils@example.org")
-    oldUser = control("user", "sign-in", "--email", "nils@example.org", *old).stdout.strip()
-    oldBase = "/database/1/iCloud.org.example.old/development"
-    oldBoth = f"?ckAPIToken={spare}&ckWebAuthToken={oldUser}"
+    old_user = control("user", "sign-in", "--email", "nils@example.org", *old).stdout.strip()
+    old_base = "/database/1/iCloud.org.example.old/development"
+    old_both = f"?ckAPIToken={spare}&ckWebAuthToken={old_user}"
     control("schema", "import", *old, str(schema))
     for number in range(3):
         batch = json.dumps({"operations": [{"operationType": "create", "record": {
             "recordType": "Shelf", "recordName": f"{number}-{item}", "fields": {}}} for item in range(100)]})
-        answer = ask(oldBase + "/private/records/modify" + oldBoth, batch)
+        answer = ask(old_base + "/private/records/modify" + old_both, batch)
     say("recordChangeTag" in answer[1]["records"][0], "records in a container that will go", answer)
-    me = ask(oldBase + "/public/users/current" + oldBoth, "{}")[1]["userRecordName"]
-    mine = ask(oldBase + "/public/records/lookup" + oldBoth, json.dumps({"records": [{"recordName": me}]}))
+    me = ask(old_base + "/public/users/current" + old_both, "{}")[1]["userRecordName"]
+    mine = ask(old_base + "/public/records/lookup" + old_both, json.dumps({"records": [{"recordName": me}]}))
     say(mine[1]["records"][0].get("recordType") == "Users", "one's own record, in its bucket", mine)
 
     def shelf(kind, name, fields=None):
@@ -222,7 +182,7 @@ try:
         return {"operationType": kind, "record": record}
 
     def spread(operations):
-        return ask(oldBase + "/public/records/modify" + oldBoth, json.dumps({"operations": operations}))[1]["records"]
+        return ask(old_base + "/public/records/modify" + old_both, json.dumps({"operations": operations}))[1]["records"]
 
     leaves = [f"leaf{number}" for number in range(40)]
     reference = {"of": {"value": {"recordName": "root", "action": "DELETE_SELF"}}}
@@ -230,7 +190,7 @@ try:
     say(all("recordChangeTag" in answer for answer in answers), "forty records of all buckets refer to one", answers)
     say(spread([shelf("forceDelete", "root")])[0].get("deleted"), "which goes")
     for _ in range(100):
-        left = ask(oldBase + "/public/records/lookup" + oldBoth,
+        left = ask(old_base + "/public/records/lookup" + old_both,
                    json.dumps({"records": [{"recordName": leaf} for leaf in leaves]}))[1]["records"]
         if all(answer.get("serverErrorCode") == "NOT_FOUND" for answer in left):
             break
@@ -244,12 +204,12 @@ try:
         "container show", shown)
     say(control("container", "delete", *old, "--confirm", "something else").returncode != 0,
         "container delete wants the name again")
-    say(ask(oldBase + "/private/zones/list" + oldBoth, "{}")[0] == 200, "and did nothing")
+    say(ask(old_base + "/private/zones/list" + old_both, "{}")[0] == 200, "and did nothing")
     say(control("container", "delete", *old, "--confirm", "iCloud.org.example.old", "--no-wait").returncode == 0,
         "container delete --no-wait")
     shut = time.monotonic()
     time.sleep(1.1)
-    say({ask(oldBase + "/private/zones/list" + oldBoth, "{}")[0] for _ in range(3)} == {401},
+    say({ask(old_base + "/private/zones/list" + old_both, "{}")[0] for _ in range(3)} == {401},
         "X-11: shut on every node within two seconds")
     say(ask(base + "/private/zones/list" + both, "{}")[0] == 200, "and no other container is")
     say(control("token", "create", *old, "--name", "again").returncode != 0, "nothing is added to it")
@@ -263,16 +223,16 @@ try:
     for name in ("rosa", "tove"):
         control("user", "add", "--email", f"{name}@example.org")
         people.append(control("user", "sign-in", "--email", f"{name}@example.org", *full).stdout.strip())
-    fullBase = "/database/1/iCloud.org.example.full/development"
+    full_base = "/database/1/iCloud.org.example.full/development"
 
     def put(who, name, kind="forceUpdate", size=100_000):
-        return ask(fullBase + f"/private/records/modify?ckAPIToken={spare}&ckWebAuthToken={people[who]}", json.dumps(
+        return ask(full_base + f"/private/records/modify?ckAPIToken={spare}&ckWebAuthToken={people[who]}", json.dumps(
             {"operations": [{"operationType": kind, "record": {
                 "recordType": "Shelf", "recordName": name, **({} if kind == "forceDelete" else
                     {"fields": {"label": {"value": "x" * size}}})}}]}))[1]["records"][0]
 
     def usage(who):
-        return ask(fullBase + f"/private/usage?ckAPIToken={spare}&ckWebAuthToken={people[who]}", "{}")[1]
+        return ask(full_base + f"/private/usage?ckAPIToken={spare}&ckWebAuthToken={people[who]}", "{}")[1]
 
     answers = [put(0, f"r{number}") for number in range(12)]
     saved = [answer for answer in answers if "recordChangeTag" in answer]
@@ -282,7 +242,7 @@ try:
     say(told["records"] == 10 and 1_000_000 < told["bytes"] <= told["bytesMax"] == 1 << 20, "usage says so", told)
     say("recordChangeTag" in put(1, "own", size=10) and usage(1)["records"] == 1, "others have quotas of their own")
     say(put(0, "r0", "forceDelete").get("deleted") and "recordChangeTag" in put(0, "r11"), "what goes makes room")
-    say(ask(fullBase + f"/private/usage?ckAPIToken={spare}", "{}")[0] == 421, "usage is its owner's")
+    say(ask(full_base + f"/private/usage?ckAPIToken={spare}", "{}")[0] == 421, "usage is its owner's")
     shown = json.loads(control("--json", "container", "usage", *full).stdout)
     # In the public database each has a record that stands for them.
     say(shown["users"] == 2 and [row["records"] for row in shown["databases"]] == [2, 10, 1] and
@@ -292,13 +252,13 @@ try:
     fresh = "iCloud.org.example.fresh"
     trial = ("--container", fresh, "--environment", "development")
     control("container", "create", *trial, "--buckets", "2")
-    freshToken = control("token", "create", *trial, "--name", "web").stdout.strip()
-    freshUsers = []
+    fresh_token = control("token", "create", *trial, "--name", "web").stdout.strip()
+    fresh_users = []
     for email in ("nils@example.org", "olga@example.org", "pia@example.org"):
         control("user", "add", "--email", email)
-        freshUsers.append(control("user", "sign-in", "--email", email, *trial).stdout.strip())
-    freshBase = f"/database/1/{fresh}/development"
-    freshAll = [f"?ckAPIToken={freshToken}&ckWebAuthToken={one}" for one in freshUsers]
+        fresh_users.append(control("user", "sign-in", "--email", email, *trial).stdout.strip())
+    fresh_base = f"/database/1/{fresh}/development"
+    fresh_all = [f"?ckAPIToken={fresh_token}&ckWebAuthToken={one}" for one in fresh_users]
     control("schema", "import", *trial, str(schema))
     control("schema", "promote", "--container", fresh)
     more = work / "more.ckdb"
@@ -311,33 +271,33 @@ try:
             "recordType": "Shelf", "recordName": name, "fields": {"weight": {"value": value}}}}]})
 
     def save(both, value, name):
-        answer = ask(freshBase + "/private/records/modify" + both, shelves(value, name))
+        answer = ask(fresh_base + "/private/records/modify" + both, shelves(value, name))
         return answer[1].get("records", [{}])[0]
 
-    for both_ in freshAll:
-        ask(freshBase + "/private/zones/modify" + both_,
+    for both_ in fresh_all:
+        ask(fresh_base + "/private/zones/modify" + both_,
             json.dumps({"operations": [{"operationType": "create", "zone": zone}]}))
         answer = save(both_, 7, "heavy")
     say("recordChangeTag" in answer, "is saved by three people", answer)
-    answer = ask(freshBase + "/private/changes/zone" + freshAll[0], json.dumps({"zones": [zone]}))
-    freshSync = answer[1]["zones"][0].get("syncToken")
+    answer = ask(fresh_base + "/private/changes/zone" + fresh_all[0], json.dumps({"zones": [zone]}))
+    fresh_sync = answer[1]["zones"][0].get("syncToken")
     say(control("schema", "reset", *trial).returncode != 0 and
         control("schema", "reset", *trial, "--confirm", "something else").returncode != 0 and
         control("schema", "reset", "--container", fresh, "--environment", "production", "--confirm",
                 fresh).returncode != 0, "schema reset wants the name again, and never production's")
     lost = control("schema", "reset", *trial, "--dry-run").stdout
     say("- Shelf.weight" in lost and "nothing was changed" in lost, "schema reset --dry-run says what goes", lost)
-    say(save(freshAll[0], 8, "light").get("recordChangeTag"), "and did nothing")
+    say(save(fresh_all[0], 8, "light").get("recordChangeTag"), "and did nothing")
 
     def reset():
         node = next(turns)
         return subprocess.Popen(
-            [stratusctl, "--node", node.admin, "--token-file", str(node.data / "admin.token"), "--json",
+            [*node.control_words(), "--json",
              "schema", "reset", *trial, "--confirm", fresh], stdout=subprocess.PIPE, text=True)
 
     first = reset()
     time.sleep(2.5)
-    answers = [ask(freshBase + "/private/zones/list" + freshAll[0], "{}") for _ in range(3)]
+    answers = [ask(fresh_base + "/private/zones/list" + fresh_all[0], "{}") for _ in range(3)]
     say({(one[0], one[1].get("serverErrorCode"), one[1].get("retryAfter")) for one in answers} ==
         {(503, "TRY_AGAIN_LATER", 5)}, "while it lasts, every node says: later", answers)
     say(control("schema", "import", *trial, str(more)).returncode != 0, "and no schema is imported")
@@ -443,23 +403,23 @@ try:
                 for where in ("development", "production")]
     say(exported[0] == exported[1] and "weight" not in exported[0], "and its schema is production's", exported)
     time.sleep(1.1)
-    for both_ in freshAll:
-        answer = ask(freshBase + "/private/zones/list" + both_, "{}")
+    for both_ in fresh_all:
+        answer = ask(fresh_base + "/private/zones/list" + both_, "{}")
         say(answer[0] == 200 and [one["zoneID"]["zoneName"] for one in answer[1]["zones"]] == ["_defaultZone"],
             "who could get in gets in, and finds nothing", answer)
-    ask(freshBase + "/private/zones/modify" + freshAll[0],
+    ask(fresh_base + "/private/zones/modify" + fresh_all[0],
         json.dumps({"operations": [{"operationType": "create", "zone": zone}]}))
-    answer = ask(freshBase + "/private/changes/zone" + freshAll[0],
-                 json.dumps({"zones": [{**zone, "syncToken": freshSync}]}))
+    answer = ask(fresh_base + "/private/changes/zone" + fresh_all[0],
+                 json.dumps({"zones": [{**zone, "syncToken": fresh_sync}]}))
     say(answer[1]["zones"][0].get("serverErrorCode") == "BAD_REQUEST", "a token from before is refused", answer)
-    answer = ask(freshBase + "/public/users/current" + freshAll[0])
+    answer = ask(fresh_base + "/public/users/current" + fresh_all[0])
     me = answer[1].get("userRecordName")
-    answer = ask(freshBase + "/public/records/lookup" + freshAll[0], json.dumps({"records": [{"recordName": me}]}))
+    answer = ask(fresh_base + "/public/records/lookup" + fresh_all[0], json.dumps({"records": [{"recordName": me}]}))
     say(answer[1]["records"][0].get("recordType") == "Users", "everybody has their own record again", answer)
     more.write_text(more.read_text().replace("weight INT64", "weight STRING"))
     say(control("schema", "import", *trial, str(more)).returncode == 0, "a field that went may come back otherwise")
     time.sleep(1.1)
-    say(save(freshAll[0], "heavy", "heavy").get("recordChangeTag"), "and is saved so")
+    say(save(fresh_all[0], "heavy", "heavy").get("recordChangeTag"), "and is saved so")
     say(json.loads(control("--json", "container", "show", *trial).stdout)["state"] == "active", "container show")
 
     # The other container is gone by now.
@@ -471,7 +431,7 @@ try:
     say(control("container", "create", *old).returncode == 0, "its name can be used again")
     again = control("token", "create", *old, "--name", "web").stdout.strip()
     time.sleep(1.1)
-    answers = [ask(oldBase + "/private/zones/list" + f"?ckAPIToken={one}&ckWebAuthToken={oldUser}", "{}")[0]
+    answers = [ask(old_base + "/private/zones/list" + f"?ckAPIToken={one}&ckWebAuthToken={old_user}", "{}")[0]
                for one in (spare, again)]
     say(answers == [401, 421], "with none of its tokens and sessions", answers)
 
@@ -480,18 +440,18 @@ try:
         return {ask(base + f"/public/users/caller?ckAPIToken={sealed}&ckWebAuthToken={one}")[0] for _ in range(3)}
 
     sealed = control("token", "create", *place, "--name", "web").stdout.strip()
-    signedIn = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
+    signed_in = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
     time.sleep(1.1)
-    say(standing(signedIn) == {200}, "signed in, on every node")
+    say(standing(signed_in) == {200}, "signed in, on every node")
     say(control("sealing-key", "rotate").returncode == 0, "sealing-key rotate")
-    say(standing(signedIn) == {200}, "signs nobody out")
+    say(standing(signed_in) == {200}, "signs nobody out")
     say(control("sealing-key", "revoke", "--all").returncode == 0, "sealing-key revoke --all")
     time.sleep(2)
-    say(standing(signedIn) == {421}, "ends every session's token, on every node")
+    say(standing(signed_in) == {421}, "ends every session's token, on every node")
     keys = json.loads(control("--json", "sealing-key", "list").stdout)["keys"]
     say([key["state"] for key in keys] == ["revoked", "revoked", "seals"], "sealing-key list", keys)
-    signedIn = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
-    say(standing(signedIn) == {200}, "whoever signs in again is in, on every node")
+    signed_in = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
+    say(standing(signed_in) == {200}, "whoever signs in again is in, on every node")
 
     # Memory: what was used and is over.
     private_pem = private.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8,
@@ -515,11 +475,11 @@ try:
 
     # A stop, and everything is still there.
     for node in nodes:
-        node.process.send_signal(signal.SIGTERM)
+        node.process.terminate()
     say([node.process.wait(30) for node in nodes] == [0] * count, "the nodes stop")
     files = [path for path in work.rglob("*") if path.is_file()]
     tokens = {path.read_text().strip() for path in files if path.name == "admin.token"}
-    planted = {"password": [password], "API token": [token, spare], "web-auth token": [user, oldUser, signedIn],
+    planted = {"password": [password], "API token": [token, spare], "web-auth token": [user, old_user, signed_in],
                "administrators' token": tokens}
     for what, texts in planted.items():
         places = [str(path.relative_to(work)) for path in files for text in texts

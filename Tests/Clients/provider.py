@@ -9,7 +9,6 @@ provider is down. Then three nodes: kill -9 of the node that sends, while others
 import argparse
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -22,20 +21,14 @@ import uuid
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Support"))
 import standins
+import stratus
+from stratus import free_port, step
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARY = os.environ["STRATUS_BINARY"]
-CONTROL = os.path.join(os.path.dirname(BINARY), "stratusctl")
 ZONE = {"zoneName": "shelf"}
-CONTAINER = "iCloud.org.example.stratus"
+CONTAINER = stratus.CONTAINER
 TEAM, KEY, TOPIC = "DEF123GHIJ", "ABC123DEFG", "org.example.shelves"
-
-
-def step(name, ok, detail=""):
-    print(f"{'PASS' if ok else 'FAIL'} {name}{': ' + str(detail) if detail else ''}", flush=True)
-    if not ok:
-        sys.exit(1)
 
 
 def device(number):
@@ -90,8 +83,8 @@ class Session:
 class Control:
     """stratusctl at one node."""
 
-    def __init__(self, url, token_file):
-        self.words = [CONTROL, "--node", url, "--token-file", token_file]
+    def __init__(self, words):
+        self.words = words
 
     def run(self, *words, container=True, fails=False):
         place = ["--container", CONTAINER] if container else []
@@ -103,26 +96,13 @@ class Control:
         return json.loads(self.run("status", "--json", container=False))["lanes"]
 
 
-class Node(Session):
+class Node(stratus.Node, Session):
     """`stratus dev`, on a port and a directory that stay."""
 
     def __init__(self, directory, port, environment):
-        self.process = subprocess.Popen(
-            [BINARY, "dev", "--json", "--listen", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--data", directory],
-            stdout=subprocess.PIPE, stderr=open(directory + ".log", "a"), text=True, env=environment)
-        welcome = json.loads(self.process.stdout.readline())
-        super().__init__(welcome["url"], welcome["apiToken"])
-        self.control = Control(welcome["adminURL"], welcome["adminTokenFile"])
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        super().__init__(directory, "--admin", "127.0.0.1:0", listen=f"127.0.0.1:{port}", log=open(directory + ".log", "a"),
+                         settings=environment)
+        self.control = Control(self.control_words())
 
 
 def about(hit):
@@ -391,27 +371,23 @@ def one_node(work, options):
         step("one provider token served both processes", len(tokens) == 1, f"{len(apns.book.hits) - exchanged} pushes")
         return figures
     finally:
-        if node.process.poll() is None:
+        if node.is_alive:
             node.kill()
 
 
-def cluster(work, options):
+class Cluster(stratus.Cluster):
+    def fail(self, text):
+        step("Deploy/cluster", False, text)
+
+
+def three_nodes(work, options):
     providers = Providers(work)
     apns = providers.apns
-    directory = os.path.join(work, "cluster")
-
-    def run(*words):
-        done = subprocess.run([os.path.join(ROOT, "Deploy/cluster"), *words, "--directory", directory],
-                              capture_output=True, text=True, env=providers.environment)
-        if done.returncode != 0:
-            step(f"Deploy/cluster {' '.join(words)}", False, done.stderr + done.stdout)
-        return done.stdout
-
+    cluster = Cluster(os.path.join(work, "cluster"), settings=providers.environment)
     try:
-        facts = json.loads(run("up", "--partitions", "16", "--json"))
-        nodes = [Session(url, facts["apiToken"]) for url in facts["urls"]]
-        controls = [Control(url, os.path.join(directory, f"node-{name}", "data", "admin.token"))
-                    for url, name in zip(facts["adminURLs"], "abc")]
+        cluster.up("--partitions", "16")
+        nodes = [Session(url, cluster.facts["apiToken"]) for url in cluster.facts["urls"]]
+        controls = [Control(cluster.control_words(node)) for node in range(3)]
         providers.add_key(controls[0])
         nodes[0].prepare()
         one, two = device(1), device(2)
@@ -430,7 +406,7 @@ def cluster(work, options):
         names = [f"round-{number}" for number in range(30)]
         for number, name in enumerate(names):
             if number == 10:
-                run("kill", str(leader + 1))
+                cluster("kill", str(leader + 1))
             others[number % 2].save(name)
         missed = [name for name in names if not told(apns, name, one, two, patience=15)]
         step("the node that sent is killed, and nothing is missed", not missed, missed or f"{len(names)} saves, 2 devices")
@@ -440,7 +416,7 @@ def cluster(work, options):
         step("nodes share one provider token", len({hit["token"] for hit in apns.book.hits}) == 1)
         return figures
     finally:
-        subprocess.run([os.path.join(ROOT, "Deploy/cluster"), "down", "--directory", directory], capture_output=True)
+        cluster.run("down")
 
 
 def main():
@@ -451,7 +427,7 @@ def main():
     parser.add_argument("--cluster", action="store_true")
     parser.add_argument("--show-trace", action="store_true")
     options = parser.parse_args()
-    for name, part in (("one", one_node), ("three", cluster)):
+    for name, part in (("one", one_node), ("three", three_nodes)):
         if (options.one_node and name == "three") or (options.cluster and name == "one"):
             continue
         directory = os.path.join(options.work, name)

@@ -7,72 +7,43 @@
 A fixture is `fixtures/NAME.tar.xz`: the directories of its nodes, the cluster's secret, and `facts.json`, which says what
 must be found: records of two zones and of the public database, accounts, an API token, a web-auth token, sync tokens.
 """
-import json, lzma, os, pathlib, shutil, signal, socket, subprocess, sys, tarfile, tempfile, time
+import json, lzma, os, pathlib, shutil, subprocess, sys, tarfile, tempfile, time
 import urllib.error, urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "Support"))
+import stratus
+
 FIXTURES = HERE / "fixtures"
 CONTAINER = "iCloud.org.example.kept"
 PLACE = ("--container", CONTAINER, "--environment", "development")
-BASE = f"/database/1/{CONTAINER}/development"
 SCHEMA = """DEFINE SCHEMA
     RECORD TYPE Shelf ( "___recordID" REFERENCE QUERYABLE, label STRING QUERYABLE SEARCHABLE, number INT64 QUERYABLE SORTABLE,
         of REFERENCE, GRANT WRITE TO "_creator", GRANT CREATE TO "_icloud", GRANT READ TO "_world" );"""
 
 
-class Node:
-    def __init__(self, stratus, home, name, peers):
-        self.stratus, self.home, self.name = stratus, home, name
-        self.data = home / f"node-{name}"
-        settings = {"dataDirectory": str(self.data), "loopCount": 1, "client": {"listen": ["127.0.0.1:0"]},
-                    "admin": {"listen": "127.0.0.1:0"}, "log": {"format": "json"},
-                    "cluster": {"partitionCount": 4}}
-        if peers:
-            made = home / "certificates"
-            settings["cluster"].update({
-                "name": name, "peers": peers, "secretFile": str(home / "secret"),
-                "tls": {"certificateFile": str(made / f"{name}.pem"), "keyFile": str(made / f"{name}.key"),
-                        "authorityFile": str(made / "authority.pem")}})
-        (home / f"{name}.json5").write_text(json.dumps(settings))
-        self.logPath = home / f"{name}.log"
-        self.logPath.write_bytes(b"")
-        self.process = subprocess.Popen([stratus, "serve", "--config", str(home / f"{name}.json5")],
-                                        stdout=open(self.logPath, "ab"), stderr=subprocess.STDOUT)
+class Node(stratus.Server):
+    def __init__(self, program, home, name, peers):
+        super().__init__(home / f"node-{name}", home / f"{name}.log", program)
+        cluster = self.member(name, home / "certificates", home / "secret", peers=peers) if peers else {}
+        path = self.configure(home / f"{name}.json5", {
+            "loopCount": 1, "client": {"listen": ["127.0.0.1:0"]}, "admin": {"listen": "127.0.0.1:0"},
+            "cluster": {"partitionCount": 4, **cluster}})
+        (home / f"{name}.log").write_bytes(b"")
+        self.process = self.serve(path)
 
-    def address(self, text):
-        for _ in range(800):
-            for line in self.logPath.read_text().splitlines():
-                if line.startswith("{") and json.loads(line).get("text") == text:
-                    return json.loads(line)["url"]
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
-        sys.exit("a node did not start: " + self.logPath.read_text()[-800:])
-
-    def ready(self):
-        self.url, self.admin = self.address("clients"), self.address("administrators")
-        for _ in range(800):
-            try:
-                if urllib.request.urlopen(self.url + "/readyz").status == 200:
-                    return
-            except (urllib.error.HTTPError, OSError):
-                pass
-            time.sleep(0.05)
-        sys.exit("a node is not ready: " + self.logPath.read_text()[-800:])
-
-    def control(self, *words, text=None, may_fail=False):
-        done = subprocess.run(
-            [str(pathlib.Path(self.stratus).parent / "stratusctl"), "--node", self.admin, "--token-file",
-             str(self.data / "admin.token"), *words], input=text, capture_output=True, text=True)
-        if done.returncode != 0 and not may_fail:
+    def control(self, *words, text=None):
+        done = super().control(*words, given=text)
+        if done.returncode != 0:
             sys.exit(f"stratusctl {' '.join(words)}: {done.stderr}{done.stdout}")
         return done.stdout.strip()
 
     def ask(self, path, tokens, body):
         """Again while the node says so: a cluster elects its leaders first."""
+        database, operation = path.split("/", 1)
         for _ in range(200):
             request = urllib.request.Request(
-                f"{self.url}{BASE}/{path}?ckAPIToken={tokens['api']}&ckWebAuthToken={tokens['user']}",
+                self.url + stratus.path(operation, tokens["api"], tokens["user"], CONTAINER, database),
                 json.dumps(body).encode(), {"Content-Type": "text/plain"})
             try:
                 with urllib.request.urlopen(request) as answer:
@@ -84,35 +55,20 @@ class Node:
             time.sleep(0.1)
         sys.exit(f"{path}: {said}")
 
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
 
-
-def ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    found = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return found
-
-
-def start(stratus, home, names):
+def start(program, home, names):
     peers = []
     if len(names) > 1:
-        peers = [f"{name}@127.0.0.1:{port}" for name, port in zip(names, ports(len(names)))]
+        peers = [f"{name}@127.0.0.1:{port}" for name, port in zip(names, stratus.free_ports(len(names)))]
         made = home / "certificates"
         if not made.exists():
-            subprocess.run([stratus, "cluster", "certificates", "--directory", str(made), "--nodes", ",".join(names)],
-                           check=True, capture_output=True)
+            stratus.make_certificates(program, made, ",".join(names))
         if not (home / "secret").exists():
             shutil.copy(made / "secret", home / "secret")
         os.chmod(home / "secret", 0o600)
-    nodes = [Node(stratus, home, name, peers) for name in names]
+    nodes = [Node(program, home, name, peers) for name in names]
     for node in nodes:
-        node.ready()
+        node.wait_ready()
     return nodes
 
 
@@ -130,13 +86,13 @@ def saved(answer, count):
 # --- Making one
 
 
-def make(stratus, name):
+def make(program, name):
     FIXTURES.mkdir(exist_ok=True)
     for kind, names in (("alone", "a"), ("cluster", "abc")):
         with tempfile.TemporaryDirectory() as folder:
             home = pathlib.Path(folder)
-            nodes = start(stratus, home, names)
-            facts = {"release": subprocess.run([stratus, "--version"], capture_output=True, text=True).stdout.splitlines()[0],
+            nodes = start(program, home, names)
+            facts = {"release": subprocess.run([program, "--version"], capture_output=True, text=True).stdout.splitlines()[0],
                      "nodes": names, "madeSeconds": int(time.time()), **fill(nodes[0])}
             for node in nodes:
                 node.stop()
@@ -223,13 +179,13 @@ def read_back(node, facts):
     check("mara@example.org" in users and "nils@example.org" in users, "accounts", users)
 
 
-def open_one(stratus, path):
+def open_one(program, path):
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder)
         with lzma.open(path) as packed, tarfile.open(fileobj=packed) as tar:
             tar.extractall(home, filter="fully_trusted")
         facts = json.loads((home / "facts.json").read_text())
-        nodes = start(stratus, home, facts["nodes"])
+        nodes = start(program, home, facts["nodes"])
         try:
             for node in nodes:
                 read_back(node, facts)
@@ -242,7 +198,7 @@ def open_one(stratus, path):
             for node in nodes:
                 node.stop()
         # What today's build has written, it reads again.
-        nodes = start(stratus, home, facts["nodes"])
+        nodes = start(program, home, facts["nodes"])
         try:
             read_back(nodes[-1], facts)
         finally:

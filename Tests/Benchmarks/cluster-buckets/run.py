@@ -13,61 +13,48 @@ not that of a full machine. Every process started here is ended here.
 
 STRATUS_RELEASE names another folder of programs than .build/release.
 """
-import argparse, json, os, statistics, subprocess, tempfile, urllib.request
+import argparse, json, os, statistics, subprocess, sys, tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-RELEASE = os.environ.get("STRATUS_RELEASE", os.path.join(ROOT, ".build/release"))
-TICK = os.sysconf("SC_CLK_TCK")
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Support"))
+import stratus
+from stratus import RELEASE
+
 WORKS = ["save", "lookup", "query"]
 
 
-def deploy(directory, *words):
-    done = subprocess.run([os.path.join(ROOT, "Deploy/cluster"), *words, "--directory", directory], capture_output=True,
-                          text=True, env={"STRATUS_BINARY": f"{RELEASE}/stratus", **os.environ})
-    if done.returncode != 0:
-        raise SystemExit(f"Deploy/cluster {' '.join(words)}: {done.stderr}{done.stdout}")
-    return done.stdout
-
-
-class Cluster:
+class Cluster(stratus.Cluster):
     def __init__(self, directory, counts, records):
-        self.directory, self.records = directory, records
-        self.facts = json.loads(deploy(directory, "up", "--json", "--partitions", "256"))
-        with open(f"{directory}/node-a/data/admin.token") as file:
-            token = file.read().strip()
+        super().__init__(directory, os.environ.get("STRATUS_BINARY", f"{RELEASE}/stratus"))
+        self.counts, self.records = counts, records
+
+    def up(self):
+        super().up("--partitions", "256")
         schema = subprocess.run([f"{RELEASE}/stratus-load", "schema"], check=True, capture_output=True).stdout
-        for count in counts:
-            deploy(directory, "control", "container", "create", "--container", self.container(count), "--buckets", str(count))
-            urllib.request.urlopen(urllib.request.Request(
-                f"{self.facts['adminURLs'][0]}/v1/containers/{self.container(count)}/environments/development/schema",
-                data=schema, headers={"Authorization": f"Bearer {token}"}, method="PUT"), timeout=10).read()
-            self.run("lookup", count, 1, f"{directory}/prepared.json")
+        for count in self.counts:
+            self("control", "container", "create", "--container", self.name(count), "--buckets", str(count))
+            self.define(self.name(count), schema)
+            self.work("lookup", count, 1, f"{self.directory}/prepared.json")
 
     @staticmethod
-    def container(count):
+    def name(count):
         return f"iCloud.org.example.buckets{count}"
 
     def cpu_seconds(self):
         """Of each node."""
-        found = []
-        for node in "abc":
-            with open(f"{self.directory}/node-{node}/pid") as file:
-                fields = open(f"/proc/{int(file.read())}/stat").read().rsplit(")", 1)[1].split()
-            found.append((int(fields[11]) + int(fields[12])) / TICK)
-        return found
+        return [stratus.cpu_seconds(self.pid(node)) for node in range(3)]
 
-    def run(self, work, count, seconds, file, *words):
+    def work(self, work, count, seconds, file, *words):
         urls = [word for url in self.facts["urls"] for word in ("--url", url)]
         subprocess.run(
             [f"{RELEASE}/stratus-load", "run", *urls, "--api-token", self.facts["apiToken"], "--web-auth-token", "person",
-             "--container", self.container(count), "--database", "public", "--clients", "32", "--workload", work,
+             "--container", self.name(count), "--database", "public", "--clients", "32", "--workload", work,
              "--seconds", str(seconds), "--records", str(self.records), "--json", file, *words],
             check=True, capture_output=True)
 
     def load(self, work, count, seconds, *words):
         file = f"{self.directory}/load.json"
         before = self.cpu_seconds()
-        self.run(work, count, seconds, file, "--no-prepare", *words)
+        self.work(work, count, seconds, file, "--no-prepare", *words)
         with open(file) as opened:
             measured = json.load(opened)
         spent = [(now - then) / measured["operations"] * 1e6 for now, then in zip(self.cpu_seconds(), before, strict=True)]
@@ -97,8 +84,9 @@ def main():
     options = parser.parse_args()
     counts = [int(count) for count in options.buckets.split(",")]
     with tempfile.TemporaryDirectory(prefix="stratus-buckets-") as directory:
+        cluster = Cluster(directory, counts, options.records)
         try:
-            cluster = Cluster(directory, counts, options.records)
+            cluster.up()
             full = {(work, count): [] for work in WORKS for count in counts}
             low = {(work, count): [] for work in WORKS for count in counts}
             for number in range(options.runs + 1):
@@ -111,7 +99,7 @@ def main():
                 for count in counts:
                     low[work, count].append(cluster.load(work, count, options.seconds, "--rate", str(options.rate)))
         finally:
-            deploy(directory, "down")
+            cluster("down")
     print("| Work | Buckets | Rate | CPU of all nodes, µs an operation | the busiest node's | operations/s | p50 ms | p99 ms | failed |\n"
           "|---|---|---|---|---|---|---|---|---|")
     for work in WORKS:

@@ -9,23 +9,21 @@ there are three nodes or more. 32 clients who are 64 people in all go through al
 everywhere take part and most requests are forwarded. CPU is user and system time of all nodes over the operations
 answered; memory is resident. For the restart every partition is given a record first; then all nodes are ended with
 SIGKILL and started at once, and every record is looked up. Every process started here is ended here.
-"""
-import argparse, concurrent.futures, http.client, json, os, signal, statistics, subprocess, tempfile, threading, time, urllib.request
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-LOAD = os.path.join(ROOT, ".build/release/stratus-load")
-BINARY = os.path.join(ROOT, ".build/release/stratus")
-TICK = os.sysconf("SC_CLK_TCK")
-OPERATION = "/database/1/iCloud.bench/development/private/%s?ckAPIToken=%s&ckWebAuthToken=%s"
+STRATUS_RELEASE names another folder of programs than .build/release.
+"""
+import argparse, concurrent.futures, http.client, json, os, statistics, subprocess, sys, tempfile, threading, time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Support"))
+import stratus
+
+LOAD = os.path.join(stratus.RELEASE, "stratus-load")
+BINARY = os.environ.get("STRATUS_BINARY", os.path.join(stratus.RELEASE, "stratus"))
 WORKS = ["save", "lookup"]
 
 
 def cpu_seconds(pids):
-    total = 0
-    for pid in pids:
-        fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / TICK
+    return sum(stratus.cpu_seconds(pid) for pid in pids)
 
 
 def resident(pids):
@@ -37,38 +35,31 @@ def resident(pids):
     return found
 
 
-class Cluster:
+class Cluster(stratus.Cluster):
+    container = "iCloud.bench"
+
     def __init__(self, directory, size, partitions):
-        self.directory, self.size = directory, size
+        super().__init__(directory, BINARY)
+        self.size = size
         begin = time.monotonic()
-        self.facts = json.loads(self("up", "--json", "--nodes", str(size), "--partitions", str(partitions)))
+        self.up("--nodes", str(size), "--partitions", str(partitions))
         self.formed = time.monotonic() - begin
         self.local = threading.local()
         self.prepared = set()
 
-    def __call__(self, *words):
-        done = subprocess.run([os.path.join(ROOT, "Deploy/cluster"), *words, "--directory", self.directory],
-                              capture_output=True, text=True, env={"STRATUS_BINARY": BINARY, **os.environ})
-        if done.returncode != 0:
-            raise SystemExit(f"Deploy/cluster {' '.join(words)}: {done.stderr}{done.stdout}")
-        return done.stdout
-
     @property
     def pids(self):
-        return [int(open(f"{self.directory}/node-{'abcdefghi'[node]}/pid").read()) for node in range(self.size)]
+        return [self.pid(node) for node in range(self.size)]
 
     def ask(self, node, operation, user, body):
         """One request, on a connection each thread keeps; nothing when it failed."""
-        address = self.facts["urls"][node % self.size].split("//")[1]
-        kept = self.local.__dict__
+        kept, node = self.local.__dict__, node % self.size
         try:
-            connection = kept.setdefault(address, http.client.HTTPConnection(address, timeout=20))
-            connection.request("POST", OPERATION % (operation, self.facts["apiToken"], user), json.dumps(body))
-            answer = connection.getresponse()
-            text = answer.read()
-            return json.loads(text) if answer.status == 200 else None
+            connection = kept.setdefault(self.addresses[node], self.connect(node, timeout=20))
+            status, text = stratus.post_text(connection, self.path(operation, user), body)
+            return json.loads(text) if status == 200 else None
         except (OSError, http.client.HTTPException):
-            kept.pop(address, None)
+            kept.pop(self.addresses[node], None)
             return None
 
     def load(self, work, seconds, file):
@@ -85,15 +76,10 @@ class Cluster:
         measured["cpu"] = (cpu_seconds(self.pids) - before) / measured["operations"] * 1e6
         return measured
 
-    def define(self):
+    def prepare(self):
         """The load's own schema: the text of its records has no index."""
-        schema = subprocess.run([LOAD, "schema"], check=True, capture_output=True).stdout
-        with open(f"{self.directory}/node-a/data/admin.token") as file:
-            token = file.read().strip()
-        request = urllib.request.Request(
-            f"{self.facts['adminURLs'][0]}/v1/containers/iCloud.org.example.load/environments/development/schema",
-            data=schema, headers={"Authorization": f"Bearer {token}"}, method="PUT")
-        urllib.request.urlopen(request, timeout=10).read()
+        self.define("iCloud.org.example.load", subprocess.run([LOAD, "schema"], check=True, capture_output=True).stdout)
+
 
 def save(cluster, number):
     return cluster.ask(number, "records/modify", f"user{number}", {"operations": [{"operationType": "forceUpdate", "record": {
@@ -124,8 +110,8 @@ def restart(directory, size, partitions):
             idle = cpu_seconds(cluster.pids)
             time.sleep(10)
             idle = (cpu_seconds(cluster.pids) - idle) / 10 / size
-            for pid in cluster.pids:
-                os.kill(pid, signal.SIGKILL)
+            for node in range(size):
+                cluster.kill(node)
             begin = time.monotonic()
             cluster("up", "--json")
             ready = time.monotonic() - begin
@@ -152,7 +138,7 @@ def main():
         try:
             for size in sizes:
                 clusters[size] = Cluster(f"{directory}/{size}", size, options.partitions)
-                clusters[size].define()
+                clusters[size].prepare()
             rounds = {(size, work): [] for size in sizes for work in WORKS}
             # The first is thrown away: it prepares, and opens what was never open.
             for number in range(options.runs + 1):

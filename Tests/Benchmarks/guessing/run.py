@@ -21,10 +21,12 @@ requests of the two kinds, without their slower halves; of the draws, as many on
 
 STRATUS_BINARY names another program than .build/release/stratus.
 """
-import argparse, json, math, os, random, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.parse
+import argparse, json, math, os, random, shutil, socket, subprocess, sys, tempfile, time
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-PROGRAM = os.environ.get("STRATUS_BINARY", os.path.join(ROOT, ".build/release/stratus"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Support"))
+import stratus
+
+PROGRAM = os.environ.get("STRATUS_BINARY", os.path.join(stratus.RELEASE, "stratus"))
 CONTAINER = "iCloud.org.example.guessing"
 PLACE = ("--container", CONTAINER, "--environment", "development")
 SCHEMA = """DEFINE SCHEMA
@@ -33,42 +35,30 @@ SCHEMA = """DEFINE SCHEMA
 T_MAX = 4.5
 
 
-class Node:
+class Node(stratus.Node):
     def __init__(self, place):
-        self.log = open(os.path.join(place, "log"), "w")
-        self.process = subprocess.Popen(
-            [PROGRAM, "dev", "--data", os.path.join(place, "data"), "--listen", "127.0.0.1:0", "--json"],
-            stdout=subprocess.PIPE, stderr=self.log, text=True,
-            env={**os.environ, "STRATUS_LIMITS_USER_LOOKUP_RATE_MAX": "0"})
-        self.facts = json.loads(self.process.stdout.readline())
-        url = urllib.parse.urlsplit(self.facts["url"])
-        self.address, self.token = (url.hostname, url.port), self.facts["apiToken"]
+        super().__init__(os.path.join(place, "data"), program=PROGRAM, log=open(os.path.join(place, "log"), "w"),
+                         settings={"STRATUS_LIMITS_USER_LOOKUP_RATE_MAX": "0"})
+        self.container = CONTAINER
 
-    def control(self, *words, given=None):
-        done = subprocess.run(
-            [os.path.join(os.path.dirname(PROGRAM), "stratusctl"), "--node", self.facts["adminURL"], "--token-file",
-             self.facts["adminTokenFile"], *words], capture_output=True, text=True, input=given)
+    def control(self, *words):
+        done = subprocess.run([*self.control_words(), *words], capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"stratusctl {' '.join(words)}: {done.stdout}{done.stderr}")
         return done.stdout.strip()
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
 
 
 class Caller:
     """One connection of one person, as bare as it can be: what is timed is the server."""
 
     def __init__(self, node, user):
-        self.node, self.user = node, urllib.parse.quote(user, safe="")
-        self.socket = socket.create_connection(node.address)
+        self.node, self.user = node, user
+        self.socket = socket.create_connection((node.host, node.port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def request(self, operation, body):
         body = json.dumps(body).encode()
-        path = (f"/database/1/{CONTAINER}/development/public/{operation}"
-                f"?ckAPIToken={self.node.token}&ckWebAuthToken={self.user}")
+        path = self.node.path(operation, self.user, database="public")
         return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
     def send(self, request):
@@ -159,7 +149,7 @@ def digits(node, people, requests, draw, until, save):
     for number in range(secrets):
         secret = f"{draw.randrange(10_000):04}"
         save(secret)
-        found, good, bad, isCut = guess(caller, secret, each, draw, time.monotonic() + (until - time.monotonic()) / (secrets - number))
+        found, good, bad, is_cut = guess(caller, secret, each, draw, time.monotonic() + (until - time.monotonic()) / (secrets - number))
         right += found
         if good:
             t.append(yuen(good, bad))
@@ -257,7 +247,7 @@ def main():
         if options.only != "digits":
             results["accounts"] = accounts(node, people, options.requests * 2 // 10, draw, begun + options.seconds)
     finally:
-        node.end()
+        node.stop()
     took = time.monotonic() - begun
     print(f"{took:.0f} s" + (" (ended by --seconds)" if took >= options.seconds * 0.99 else ""))
     if options.json:

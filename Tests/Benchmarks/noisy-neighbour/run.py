@@ -20,47 +20,41 @@ thrown away in the kernel, and it runs at a lower priority than the node.
 
 STRATUS_RELEASE names another folder of programs than .build/release.
 """
-import argparse, http.client, json, os, re, select, signal, socket, subprocess, tempfile, time, urllib.parse
+import argparse, json, os, re, select, socket, subprocess, sys, tempfile, time
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-RELEASE = os.environ.get("STRATUS_RELEASE", os.path.join(ROOT, ".build/release"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Support"))
+import stratus
+from stratus import RELEASE
+
 KINDS = ["lookups", "large", "queries", "scans", "saves", "bulk", "mixed"]
 SMALL_COUNT, LARGE_COUNT = 10_000, 16
 NOWHERE = bytearray(1 << 20)
 
 
-class Node:
+class Node(stratus.Node):
     def __init__(self, directory):
         # Other programs' output than the first line is nobody's here.
         self.log = open(f"{directory}/log", "w")
-        self.process = subprocess.Popen(
-            [f"{RELEASE}/stratus", "dev", "--data", f"{directory}/data", "--listen", "127.0.0.1:0", "--json"],
-            stdout=subprocess.PIPE, stderr=self.log, text=True)
-        ready = json.loads(self.process.stdout.readline())
-        url = urllib.parse.urlsplit(ready["url"])
-        self.url, self.host, self.port, self.token = ready["url"], url.hostname, url.port, ready["apiToken"]
+        super().__init__(f"{directory}/data", program=f"{RELEASE}/stratus", log=self.log)
+        self.container = "iCloud.org.example.noisy"
 
-    def path(self, operation):
-        return (f"/database/1/iCloud.org.example.noisy/development/private/records/{operation}"
-                f"?ckAPIToken={self.token}&ckWebAuthToken=noisy")
+    def place(self, operation):
+        return self.path(f"records/{operation}", "noisy")
 
     def post(self, operation, body):
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
-        connection.request("POST", self.path(operation), json.dumps(body))
-        answer = connection.getresponse()
-        text = answer.read()
+        connection = self.connect()
+        status, text = stratus.post_text(connection, self.place(operation), body)
         connection.close()
-        if answer.status != 200 or b"serverErrorCode" in text:
-            raise SystemExit(f"{operation}: {answer.status} {text[:300]}")
+        if status != 200 or "serverErrorCode" in text:
+            raise SystemExit(f"{operation}: {status} {text[:300]}")
         return json.loads(text)
 
     def request(self, operation, body):
         body = json.dumps(body).encode()
-        return (f"POST {self.path(operation)} HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+        return (f"POST {self.place(operation)} HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
 
     def end(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.kill()
         self.log.close()
 
 
@@ -197,7 +191,7 @@ class Noise:
 def measure(node, directory, options):
     out = f"{directory}/load.json"
     done = subprocess.run(
-        [f"{RELEASE}/stratus-load", "run", "--url", node.url, "--container", "iCloud.org.example.quiet", "--api-token", node.token,
+        [f"{RELEASE}/stratus-load", "run", "--url", node.url, "--container", "iCloud.org.example.quiet", "--api-token", node.api_token,
          "--web-auth-token", "quiet", "--workload", "ycsb-a", "--records", "1000", "--rate", str(options.rate), "--clients", "32",
          "--seconds", str(options.seconds), "--json", out, *([] if not os.path.exists(out) else ["--no-prepare"])],
         capture_output=True, text=True)
