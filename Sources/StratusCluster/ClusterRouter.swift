@@ -182,11 +182,13 @@ package final class ClusterRouter: PartitionRouter {
             lateCount += 1
             let elapsed = (self.world.now - begun).clampedNanoseconds / 1_000_000
             let left = min(life, lifeMax) - elapsed
-            guard let time = outcome.expiredAtMilliseconds else { return outcome }
-            self.state.withLock { $0.latestMilliseconds = max($0.latestMilliseconds, time) }
-            guard mayRunLater, left > 0, lateCount < self.tuning.lateCountMax,
+            guard let time = outcome.expiredAtMilliseconds,
                 !self.bugs.contains(.lateCommandNotRepeated)
             else { return outcome }
+            self.state.withLock { $0.latestMilliseconds = max($0.latestMilliseconds, time) }
+            guard mayRunLater, left > 0, lateCount < self.tuning.lateCountMax else {
+                return outcome
+            }
             command.deadlineMilliseconds = time &+ left
         }
     }
