@@ -16,7 +16,9 @@ STRATUS_BINARY names another program. Every process started here is ended here.
 import argparse, glob, json, os, random, re, shutil, socket, statistics, subprocess, sys, tempfile, time, urllib.error, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.abspath(os.path.join(HERE, "../../.."))
+sys.path.append(os.path.join(HERE, "../../Support"))
+import stratus
+
 BUDGETS = os.path.join(HERE, "budgets.json")
 SCHEMA = b"""DEFINE SCHEMA RECORD TYPE Note (
     "___recordID" REFERENCE QUERYABLE, title STRING, body STRING, rating INT64 QUERYABLE SORTABLE,
@@ -32,17 +34,6 @@ def call(method, url, body=None, headers=None):
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **(headers or {})}, method=method)
     with urllib.request.urlopen(request, timeout=300) as answer:
         return json.loads(answer.read() or b"null")
-
-
-def is_ready(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60) as answer:
-        return answer.status == 200
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Connection:
@@ -245,10 +236,10 @@ class Three:
 
     def __init__(self, binary, directory):
         names = "abc"
-        client, admin, peer = ([free_port() for _ in names] for _ in range(3))
+        ports = stratus.free_ports(9)
+        client, admin, peer = ports[:3], ports[3:6], ports[6:]
         certificates = os.path.join(directory, "certificates")
-        subprocess.run([binary, "cluster", "certificates", "--directory", certificates, "--days", "30", "--nodes", "a,b,c"],
-                       check=True, stdout=subprocess.DEVNULL)
+        stratus.make_certificates(binary, certificates, "a,b,c", "--days", "30")
         peers = ", ".join(f'"{n}@127.0.0.1:{p}"' for n, p in zip(names, peer))
         self.nodes = []
         for place, name in enumerate(names):
@@ -265,7 +256,8 @@ class Three:
             self.nodes.append(Node(binary, ["serve", "--config", os.path.join(home, "stratus.json5")], directory, name, True))
         self.admin, self.port, self.url = f"http://127.0.0.1:{admin[0]}", client[0], f"http://127.0.0.1:{client[0]}"
         for port in client:
-            wait(lambda: is_ready(port), 600)
+            if not stratus.wait(lambda: stratus.is_ready(f"http://127.0.0.1:{port}", timeout=60), 600, 0.5):
+                raise SystemExit(f"the node at port {port} is not ready within 600 s")
         token = open(os.path.join(directory, "a/data/admin.token")).read().strip()
         self.headers = {"Authorization": f"Bearer {token}"}
         container = "iCloud.org.example.bench"
@@ -360,7 +352,7 @@ def main():
     for tool in ("valgrind", "callgrind_control"):
         if not shutil.which(tool):
             raise SystemExit(f"{tool} is missing: apt-get install valgrind")
-    binary = os.environ.get("STRATUS_BINARY", os.path.join(ROOT, ".build/release/stratus"))
+    binary = os.environ.get("STRATUS_BINARY", os.path.join(stratus.RELEASE, "stratus"))
     budgets = json.load(open(BUDGETS))
     exceeded = []
     for count in [1, 3] if arguments.nodes == "both" else [int(arguments.nodes)]:
