@@ -44,8 +44,10 @@ package enum AddingCommands {
         case .modifyDocuments(let modify):
             modify.operations.contains {
                 switch $0 {
-                case .create, .save, .copy, .annotate, .lock: true
-                case .place, .remove, .settle, .removeData, .refresh, .unlock: false
+                case .create, .save, .copy, .annotate, .lock, .publish: true
+                // A removal follows it, and what it separates is stored already.
+                case .separate: false
+                case .place, .remove, .settle, .removeData, .refresh, .unlock, .withdraw: false
                 }
             }
         case .modifyKeyValues(let modify): modify.changes.contains { $0.value != nil }

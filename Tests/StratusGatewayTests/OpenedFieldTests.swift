@@ -3,6 +3,7 @@ import StratusCoding
 import StratusGateway
 import StratusIdentity
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusSimulation
 import Synchronization

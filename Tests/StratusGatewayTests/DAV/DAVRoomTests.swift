@@ -1,4 +1,5 @@
 import StratusAssets
+import StratusContainers
 import StratusHTTP
 import StratusIdentity
 import StratusModel
