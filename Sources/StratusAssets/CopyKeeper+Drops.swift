@@ -31,15 +31,14 @@ extension CopyKeeper {
     }
 
     private func dropWaiting(_ body: BodyID, of group: GroupID) {
-        let waiting = self.groups[group]?.puts ?? []
-        let dropped = waiting.filter {
-            $0.copy.name.body == body && self.isForgotten($0.copy, of: group)
+        var kept: [Waiting] = []
+        var dropped: [Waiting] = []
+        for put in self.groups[group]?.puts ?? [] {
+            let isDropped = put.copy.name.body == body && self.isForgotten(put.copy, of: group)
+            if isDropped { dropped.append(put) } else { kept.append(put) }
         }
         if dropped.isEmpty { return }
-        let names = Set(dropped.map(\.copy.name))
-        self.groups[group]!.puts.removeAll {
-            names.contains($0.copy.name) && self.isForgotten($0.copy, of: group)
-        }
+        self.groups[group]!.puts = kept
         for put in dropped {
             self.queueBytes -= put.copy.bytes.count
             put.answer.resume(returning: .refused(.failed))

@@ -19,11 +19,14 @@ import WireScenarios
     final class Copies: CopyCarrier {
         let all = Mutex<[CopyName: Bytes]>([:])
         let refuses = Mutex(false)
+        /// A copy that comes behind its body's drop is not taken.
+        private let dropped = Mutex<Set<BodyID>>([])
 
         func put(
             _ copy: StoredCopy, of group: GroupID, on node: NodeID, deadline: MonotonicTime
         ) async -> CopyAnswer {
             if self.refuses.withLock({ $0 }) { return .refused(.nearlyFull) }
+            if self.dropped.withLock({ $0.contains(copy.name.body) }) { return .refused(.failed) }
             self.all.withLock { $0[copy.name] = copy.bytes }
             return .stored(at: .zero)
         }
@@ -37,6 +40,7 @@ import WireScenarios
             deadline: MonotonicTime
         ) async -> CopyAnswer { .stored(at: LogIndex(9)) }
         func drop(_ body: BodyID, of group: GroupID, on node: NodeID) {
+            _ = self.dropped.withLock { $0.insert(body) }
             self.all.withLock { $0 = $0.filter { $0.key.body != body } }
         }
     }

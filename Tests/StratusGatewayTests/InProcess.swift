@@ -71,9 +71,9 @@ final class MemoryRouter: PartitionRouter {
                 partition.index = partition.index.next
                 partition.time = partition.time.successor(
                     wallMilliseconds: self.world.wallMilliseconds)
-                guard partition.time.milliseconds <= command.deadlineMilliseconds else {
-                    return .expired(at: partition.time)
-                }
+                // What may run later is repeated by a router with a later deadline.
+                guard mayRunLater || partition.time.milliseconds <= command.deadlineMilliseconds
+                else { return .expired(at: partition.time) }
                 if let known = partition.outcomes[command.identity] { return known }
                 let outcome = try partition.state.apply(
                     command, at: EntryPosition(index: partition.index, time: partition.time),

@@ -374,14 +374,18 @@ struct AssetModel {
         self.uploads[upload] = asset
         if !pin.isShared { self.known.append(asset) }
         self.own[asset] = !pin.isShared || self.own[asset] == upload ? upload : nil
-        self.pinned[asset] = max(self.pinned[asset] ?? 0, until)
+        // A grace that has begun is not cut short.
+        self.pinned[asset] = max(
+            self.pinned[asset] ?? 0, self.condemned[asset] ?? 0, until)
         self.condemned[asset] = nil
         self.mayGoAtOnce.remove(asset)
     }
 
     mutating func rereferenced(_ asset: AssetID, until: Int64) {
         self.own[asset] = nil
-        self.pinned[asset] = max(self.pinned[asset] ?? 0, until)
+        // A grace that has begun is not cut short.
+        self.pinned[asset] = max(
+            self.pinned[asset] ?? 0, self.condemned[asset] ?? 0, until)
         self.condemned[asset] = nil
         self.mayGoAtOnce.remove(asset)
     }
@@ -414,8 +418,12 @@ struct AssetModel {
                 self.condemned[asset] = nil
                 self.mayGoAtOnce.remove(asset)
             } else if !before.isEmpty {
-                let isPinned = self.pinned[asset].map { $0 > self.now } ?? false
-                if !isPinned { self.condemned[asset] = time + grace }
+                if let end = self.pinned[asset], end > self.now {
+                    // A short pin takes nothing from the grace.
+                    self.pinned[asset] = max(end, time + grace)
+                } else {
+                    self.condemned[asset] = time + grace
+                }
                 let purged = before.contains { !live.contains($0.zone) }
                 if purged { self.mayGoAtOnce.insert(asset) }
             }
