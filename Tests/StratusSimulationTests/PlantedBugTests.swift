@@ -100,14 +100,20 @@ struct PlantedBugTests {
         .moreComingOfLastBucket: 3, .expiredPartRestarted: 7, .erasureStopsAtHome: 4,
         .bitsErased: 7, .zoneHashedByOwner: 1, .partIdentityShared: 3, .tieIgnoresBucket: 1,
         .recoveredMaskKept: 37,
-        .lockNotAsked: 1, .lockOutlivesItsTime: 1, .losingContentDropped: 1,
-        .cursorMovedBeforePosted: 3, .eventOfNow: 1, .deletionMatchedAfter: 1, .sinceIgnored: 3,
-        .onceKept: 3, .markClearedThoughNewer: 11, .oldestKeptWhenCoalesced: 5,
-        .settledBeforeAnswered: 1, .nidDrawnAtSend: 11, .handedCountsAsTaken: 3,
-        .laneHoldsOthers: 5,
+        .lockNotAsked: 1, .lockOutlivesItsTime: 1,
+        .eventOfNow: 1, .deletionMatchedAfter: 1, .settledBeforeAnswered: 1,
     ]
 
-    /// The mix `push` has not found these: eight seeds of it did not, or nobody has looked longer.
+    /// The mix `push` finds these, from this seed on. A run of it takes ten seconds and more, so
+    /// `stratus-sim --planted` looks for them.
+    static let long: [PlantedBug: UInt64] = [
+        .cursorMovedBeforePosted: 3, .sinceIgnored: 3, .onceKept: 3, .handedCountsAsTaken: 3,
+        .oldestKeptWhenCoalesced: 5, .laneHoldsOthers: 5, .markClearedThoughNewer: 11,
+        .nidDrawnAtSend: 11,
+    ]
+
+    /// No simulated run has found these: eight seeds of the mix `push` did not, or nobody has
+    /// looked longer.
     static let open: Set<PlantedBug> = [
         .cursorNotCompared, .overdueForgotten, .parkedLostOnLeaderChange,
         .goneDeviceRemovedThoughRenewed, .permissionOfTheMatch, .attendanceReplaced,
@@ -134,13 +140,14 @@ struct PlantedBugTests {
         .storeOverfilled: "KeyValuePropertyTests",
         .nameTakenTwice: "DocumentPropertyTests", .folderMovedIntoItself: "DocumentPropertyTests",
         .subtreeLeftBehind: "DocumentPropertyTests",
+        .losingContentDropped: "DocumentPropertyTests",
     ]
 
     @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {
         for bug in PlantedBug.allCases {
             let places = [
                 Self.seeds[bug] != nil, Self.rare.contains(bug), Self.elsewhere[bug] != nil,
-                Self.open.contains(bug),
+                Self.open.contains(bug), Self.long[bug] != nil,
             ]
             #expect(places.count { $0 } == 1, "\(bug)")
         }

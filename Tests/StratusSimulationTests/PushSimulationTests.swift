@@ -12,14 +12,11 @@ import Testing
         return Simulation(seed: seed, options: options).run()
     }
 
-    @Test func `the same seed gives the same run`() {
-        #expect(Self.run(3).traceHash == Self.run(3).traceHash)
-    }
-
     @Test func `what fired is told, nothing else is, and what seldom happens happens here`() {
         var counts: [String: Int] = [:]
         for seed in 1...4 as ClosedRange<UInt64> {
             let report = Self.run(seed)
+            if seed == 1 { #expect(report.traceHash == Self.run(seed).traceHash) }
             #expect(
                 report.violation == nil,
                 "stratus-sim --mix push --seed \(seed): \(report.violation?.description ?? "")")
