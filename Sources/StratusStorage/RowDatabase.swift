@@ -4,8 +4,9 @@ package import StratusSQLite
 /// Ordered tables of rows in one SQLite file: one `WITHOUT ROWID` table for each
 /// ``StratusModel/Table``.
 ///
-/// The digest follows every put and remove, which therefore read the row they replace. Rows of
-/// `Table.meta` are not in it.
+/// The digest follows every put and remove, which therefore read the row they replace. A row that
+/// is expected to be new is not looked for: SQLite says whether it was. The digest leaves out rows
+/// of `Table.meta`.
 ///
 /// Within a transaction rows are kept back until the commit, or until their table is scanned. If a
 /// batch of commands writes a row again and again, SQLite sees only the last write. Every read here
