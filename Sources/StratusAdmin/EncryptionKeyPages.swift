@@ -68,23 +68,18 @@ enum EncryptionKeyPages {
         let versions = Set(held).union(counts.wrapped.keys).sorted()
         var json = JSONWriter()
         json.object {
-            $0.key("masters")
-            $0.array { array in
-                for version in versions {
-                    array.object {
-                        $0.member("version", Int64(version))
-                        $0.member(
-                            "state",
-                            version == keys.sealing
-                                ? "seals" : held.contains(version) ? "opens" : "missing")
-                        $0.member("containers", Int64(counts.wrapped[version] ?? 0))
-                        let check = keys.agreement.check(of: version)
-                        if let check { $0.member("check", Hexadecimal.text(check)) }
-                        if let noted = noted[version] {
-                            $0.member("noted", Hexadecimal.text(noted))
-                            if let check { $0.member("differs", check != noted) }
-                        }
-                    }
+            $0.member("masters", objects: versions) { json, version in
+                json.member("version", Int64(version))
+                json.member(
+                    "state",
+                    version == keys.sealing
+                        ? "seals" : held.contains(version) ? "opens" : "missing")
+                json.member("containers", Int64(counts.wrapped[version] ?? 0))
+                let check = keys.agreement.check(of: version)
+                if let check { json.member("check", Hexadecimal.text(check)) }
+                if let noted = noted[version] {
+                    json.member("noted", Hexadecimal.text(noted))
+                    if let check { json.member("differs", check != noted) }
                 }
             }
             $0.member("withoutKey", Int64(counts.withoutKey))
@@ -95,15 +90,10 @@ enum EncryptionKeyPages {
     }
 
     private static func write(_ failing: [MasterSurvey.Failing], to json: inout JSONWriter) {
-        json.key("failing")
-        json.array { array in
-            for one in failing {
-                array.object {
-                    $0.member("container", one.container.container)
-                    $0.member("environment", one.container.environment.name)
-                    $0.member("reason", one.reason)
-                }
-            }
+        json.member("failing", objects: failing) { json, one in
+            json.member("container", one.container.container)
+            json.member("environment", one.container.environment.name)
+            json.member("reason", one.reason)
         }
     }
 

@@ -117,16 +117,26 @@ package enum OrderedKey {
 }
 
 extension Bytes {
-    /// Byte by byte, a prefix before what it begins.
+    /// Byte by byte, a prefix before what it begins: as SQLite orders keys.
     package static func isOrdered(_ one: Bytes, before other: Bytes) -> Bool {
-        let shared = Swift.min(one.count, other.count)
-        var position = 0
-        while position < shared {
-            let left = one[position]
-            let right = other[position]
-            if left != right { return left < right }
-            position += 1
+        unsafe one.withUnsafeBytes { one in
+            unsafe other.withUnsafeBytes { other in
+                let shared = Swift.min(one.count, other.count)
+                var place = 0
+                // Keys of one table begin alike: eight bytes at a time.
+                while place + 8 <= shared {
+                    let left = unsafe one.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                    let right = unsafe other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                    if left != right { return left.bigEndian < right.bigEndian }
+                    place += 8
+                }
+                while place < shared {
+                    let (left, right) = unsafe (one[place], other[place])
+                    if left != right { return left < right }
+                    place += 1
+                }
+                return one.count < other.count
+            }
         }
-        return one.count < other.count
     }
 }

@@ -24,13 +24,13 @@ package final class LostFilesLines: ResponseBody {
             if number == Self.quietPieceCountMax { lines = [0x0A] }
             guard let piece = try await walk.next() else {
                 isDone = true
-                lines += Self.line { $0.member("done", true) }
+                lines += JSONWriter.line { $0.member("done", true) }
                 break
             }
             switch piece {
             case .files(let files): for file in files { lines += Self.line(file) }
             case .failing(let database, let reason):
-                lines += Self.line {
+                lines += JSONWriter.line {
                     Self.write(database, to: &$0)
                     $0.member("failing", reason)
                 }
@@ -40,14 +40,8 @@ package final class LostFilesLines: ResponseBody {
         return lines
     }
 
-    private static func line(_ members: (inout JSONWriter) -> Void) -> Bytes {
-        var json = JSONWriter()
-        json.object { members(&$0) }
-        return json.finish() + [0x0A]
-    }
-
     private static func line(_ file: LostFile) -> Bytes {
-        Self.line {
+        JSONWriter.line {
             Self.write(file.database, to: &$0)
             $0.member("size", Int64(clamping: file.size))
             $0.member("fileChecksum", file.fileChecksum)

@@ -37,7 +37,7 @@ package struct Retries: Sendable {
 }
 
 extension RouteError {
-    /// What a person is told whose work one partition held up.
+    /// Says to a person what held up their work at a partition.
     var reason: String {
         switch self {
         case .refused(let reason): reason

@@ -24,14 +24,14 @@ package final class RotationLines: ResponseBody {
         self.rotation.withLock { [walk, isDone] in $0 = (walk, isDone) }
         var lines = Bytes()
         for one in walk.failing {
-            lines += Self.line {
+            lines += JSONWriter.line {
                 $0.member("owner", one.owner)
                 $0.member("failing", one.reason)
             }
         }
         let progress = walk.progress
         return lines
-            + Self.line {
+            + JSONWriter.line {
                 $0.member("databases", Int64(progress.databaseCount))
                 $0.member("records", Int64(progress.recordCount))
                 $0.member("olderKeys", Int64(progress.olderKeyCount))
@@ -45,11 +45,5 @@ package final class RotationLines: ResponseBody {
                     $0.member("done", true)
                 }
             }
-    }
-
-    private static func line(_ members: (inout JSONWriter) -> Void) -> Bytes {
-        var json = JSONWriter()
-        json.object { members(&$0) }
-        return json.finish() + [0x0A]
     }
 }

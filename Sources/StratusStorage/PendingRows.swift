@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusModel
 
 /// The rows that a transaction has put and removed in one table before SQLite is told. A row that
@@ -82,29 +83,7 @@ struct PendingRows {
     mutating func take() -> [Change] {
         defer { self.removeAll() }
         return self.changes.filter { $0.row != nil || $0.isStored }
-            .sorted { Self.isOrdered($0.key, before: $1.key) }
-    }
-
-    /// Byte by byte, as SQLite orders keys.
-    private static func isOrdered(_ one: Bytes, before other: Bytes) -> Bool {
-        one.withUnsafeBytes { one in
-            other.withUnsafeBytes { other in
-                let shared = min(one.count, other.count)
-                var place = 0
-                // Keys of one table begin alike: eight bytes at a time.
-                while place + 8 <= shared {
-                    let left = one.loadUnaligned(fromByteOffset: place, as: UInt64.self)
-                    let right = other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
-                    if left != right { return left.bigEndian < right.bigEndian }
-                    place += 8
-                }
-                while place < shared {
-                    if one[place] != other[place] { return one[place] < other[place] }
-                    place += 1
-                }
-                return one.count < other.count
-            }
-        }
+            .sorted { Bytes.isOrdered($0.key, before: $1.key) }
     }
 
     mutating func removeAll() {

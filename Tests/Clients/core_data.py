@@ -13,14 +13,15 @@ import copy
 import json
 import os
 import random
-import signal
-import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 import uuid
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Support"))
+import stratus
 
 ZONE = "com.apple.coredata.cloudkit.zone"
 BATCH = 200
@@ -29,34 +30,24 @@ OVERFLOW = 1_000
 PATIENCE = 40
 
 
-def step(name, isGood, detail=""):
-    print(("PASS" if isGood else "FAIL"), "core-data:", name, "" if isGood else f"({detail})", flush=True)
-    if not isGood:
-        sys.exit(1)
+def step(name, is_good, detail=""):
+    stratus.step("core-data: " + name, is_good, detail)
 
 
-class Server:
+class Server(stratus.Node):
     """One node, which may be killed and comes back over the same directory."""
 
     def __init__(self, binary, work):
-        self.binary, self.work, self.facts = binary, work, None
+        self.binary, self.work = binary, work
         self.start()
 
     def start(self):
-        log = open(os.path.join(self.work, "node.log"), "ab")
-        self.process = subprocess.Popen(
-            [self.binary, "dev", "--data", os.path.join(self.work, "data"), "--listen", "127.0.0.1:0", "--json"],
-            stdout=subprocess.PIPE, stderr=log)
-        self.facts = json.loads(self.process.stdout.readline())
+        with open(os.path.join(self.work, "node.log"), "ab") as log:
+            super().__init__(os.path.join(self.work, "data"), program=self.binary, log=log)
 
     def restart(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.kill()
         self.start()
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
 
     def post(self, url, body):
         with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "text/plain"}), timeout=10) as answer:
@@ -66,8 +57,7 @@ class Server:
         """Sent again while the node is away. What was sent twice is told by its change tag."""
         until = time.monotonic() + PATIENCE
         while True:
-            url = ("{url}/database/1/{container}/development/private/{operation}?ckAPIToken={apiToken}&ckWebAuthToken="
-                   "{webAuthToken}").format(operation=operation, **self.facts)
+            url = self.url + self.path(operation, self.facts["webAuthToken"])
             try:
                 return json.loads(self.post(url, json.dumps(body).encode()))
             except urllib.error.HTTPError as error:

@@ -54,15 +54,10 @@ extension DocumentService {
         let now = self.exchange.handler.world.wallMilliseconds
         var json = JSONWriter()
         json.object { object in
-            object.key("publications")
-            object.array { array in
-                for publication in all
-                where publication.untilMilliseconds > now
-                    && (item == nil || item == publication.item)
-                {
-                    array.object { self.write(publication, kit, to: &$0) }
-                }
+            let good = all.filter {
+                $0.untilMilliseconds > now && (item == nil || item == $0.item)
             }
+            object.member("publications", objects: good) { self.write($1, kit, to: &$0) }
         }
         return json.finish()
     }

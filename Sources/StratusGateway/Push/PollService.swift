@@ -187,6 +187,8 @@ struct PollService: Sendable {
                     layout = try await self.handler.authenticator.layout(
                         of: registration.container)
                 } catch { failure = error }
+                // Nobody can subscribe in the buckets of a public database, so a look asks none.
+                layout.publicBucketCount = 1
                 for database in registration.databases(layout) {
                     var place = Place(registration: registration, database: database)
                     place.position = self.stream?.taken.positions[Attendance.name(of: database)]
@@ -239,8 +241,8 @@ struct PollService: Sendable {
             return nil
         }
 
-        /// Where a subscription that fires once has been told and is still to be deleted. What is told
-        /// next takes its place in the stream's ID.
+        /// The place whose subscription that fires once has been told and is still to be deleted. What
+        /// is told next takes its place in the stream's ID.
         private var unsettledOnce: Int? {
             guard let stream, let spent = stream.taken.spent,
                 stream.unsettled.contains(spent.database)

@@ -181,6 +181,13 @@ package struct JSONWriter: ~Copyable {
         self.write(base64: bytes)
     }
 
+    /// Returns an object on a line of its own.
+    package static func line(_ members: (inout JSONWriter) -> Void) -> Bytes {
+        var json = JSONWriter()
+        json.object(members)
+        return json.finish() + [0x0A]
+    }
+
     /// Writes a member whose value is a list of objects, one for each of `elements`.
     package mutating func member<Elements: Sequence>(
         _ name: String, objects elements: Elements,
