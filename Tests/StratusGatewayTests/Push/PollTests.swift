@@ -53,6 +53,19 @@ import Testing
             }
         }
 
+        /// The most questions that a poll of it asks with one look, as soon as it is `count`.
+        func watched(_ count: Int = 1) async throws -> Int {
+            let poll = Task { try await self.ask() }
+            var most = 0
+            for _ in 0..<150 where most < count {
+                try await Task.sleep(for: .milliseconds(20))
+                most = max(most, self.wire.handler.seats.watchCount)
+            }
+            poll.cancel()
+            _ = try await poll.value
+            return most
+        }
+
         func told() async throws -> JSON {
             let (status, text) = try await self.ask()
             #expect(status == 200)
@@ -123,22 +136,21 @@ import Testing
         let caller = Caller(wire: wire, container: try await wire.makeContainer())
         var page = Page(wire, caller)
         try await page.create()
-        func watched(_ count: Int? = nil) async throws -> Int {
-            let poll = Task { [page] in try await page.ask() }
-            var most = 0
-            for _ in 0..<150 where most < count ?? 1 {
-                try await Task.sleep(for: .milliseconds(20))
-                most = max(most, wire.handler.seats.watchCount)
-            }
-            poll.cancel()
-            _ = try await poll.value
-            return most
-        }
-        let whole = try await watched()
+        let whole = try await page.watched()
         #expect(whole > 4)
         layout.failures.withLock { $0 = 1 }
-        #expect(try await watched(whole) == whole)
+        #expect(try await page.watched(whole) == whole)
         #expect(layout.failures.withLock { $0 } == 0)
+    }
+
+    @Test func `a poll asks no bucket of a public database, where nobody subscribes`() async throws
+    {
+        let wire = InProcess(
+            authenticator: LayoutAuthenticator(ContainerLayout(publicBucketCount: 16)))
+        var page = Page(
+            wire, Caller(wire: wire, container: try await wire.makeContainer()))
+        try await page.create()
+        #expect(try await page.watched() == 2, "the private database and the public one")
     }
 
     @Test func `a token that others put out is told again after its next poll`() async throws {
