@@ -171,10 +171,15 @@ let package = Package(
                 "StratusCompression", "StratusCommandLine", "StratusProcess",
                 "StratusConfiguration",
             ], swiftSettings: house + release),
+        // What stands in for the outside in tests, and what judges a history: no cluster.
+        .target(
+            name: "StratusDoubles", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: house + release),
         .target(
             name: "StratusSimulation",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
+                "StratusModel", "StratusCoding", "StratusDoubles", "StratusPlacement",
+                "StratusConsensus",
                 "StratusQuery", "StratusRecords", "StratusSQLite", "StratusStorage",
                 "StratusAssets", "StratusCluster", "StratusPush",
             ], swiftSettings: house + release + planted),
@@ -182,7 +187,7 @@ let package = Package(
             name: "StratusLoad",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusProcess", "StratusControl", "StratusSimulation",
+                "StratusProcess", "StratusControl", "StratusDoubles",
             ], swiftSettings: house + release),
 
         // Programs.
@@ -209,7 +214,7 @@ let package = Package(
                 "StratusRuntime", "StratusTLS", "StratusSealing", "StratusQuery", "StratusRecords",
                 "StratusSQLite", "StratusCommandLine", "StratusConsensus", "StratusPlacement",
                 "StratusCluster",
-                "StratusIdentity", "StratusSimulation",
+                "StratusIdentity", "StratusDoubles",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -234,7 +239,8 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusQuery",
                 "StratusRecords",
-                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
+                "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
@@ -262,28 +268,29 @@ let package = Package(
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
                 "StratusCluster",
-                "StratusRuntime", "StratusSimulation",
+                "StratusRuntime", "StratusDoubles",
             ],
             resources: [.copy("Golden")], swiftSettings: house + planted),
         .testTarget(
             name: "StratusAssetsTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusSealing", "StratusRuntime",
-                "StratusStorage", "StratusSimulation", "StratusAssets",
+                "StratusStorage", "StratusDoubles", "StratusAssets",
             ],
             swiftSettings: house),
         .testTarget(
             name: "StratusClusterTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
-                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
             ],
             swiftSettings: house),
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
-                "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
+                "StratusStorage", "StratusCluster", "StratusSQLite", "StratusDoubles",
+                "StratusSimulation",
             ],
             swiftSettings: house),
         .testTarget(
@@ -299,7 +306,7 @@ let package = Package(
                 "StratusRuntime",
                 "StratusAssets", "StratusCluster", "StratusIdentity", "StratusPush",
                 "StratusContainers", "StratusGateway", "StratusAdmin",
-                "StratusSimulation", "StratusSealing", "WireScenarios",
+                "StratusDoubles", "StratusSealing", "WireScenarios",
             ],
             exclude: ["Vectors"],
             swiftSettings: house),
@@ -310,7 +317,7 @@ let package = Package(
                 "StratusSealing", "StratusStorage", "StratusQuery", "StratusRecords",
                 "StratusIdentity",
                 "StratusCluster", "StratusConfiguration", "StratusPush", "StratusGateway",
-                "StratusSimulation",
+                "StratusDoubles",
             ],
             path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: house),
         .testTarget(
@@ -318,7 +325,7 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusPlacement", "StratusHTTP", "StratusRuntime",
                 "StratusCommandLine",
-                "StratusPush", "StratusAdmin", "StratusNode", "StratusSimulation", "StratusLoad",
+                "StratusPush", "StratusAdmin", "StratusNode", "StratusDoubles", "StratusLoad",
                 "StratusTLS", "StratusProcess", "StratusConfiguration", "StratusControl",
                 "ChildProcesses",
             ],
@@ -327,7 +334,7 @@ let package = Package(
             name: "StratusLoadTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusSimulation", "StratusLoad",
+                "StratusDoubles", "StratusLoad",
             ],
             swiftSettings: house),
         // Starting programs and hearing their end, for tests.
@@ -351,7 +358,7 @@ let package = Package(
                 "StratusModel", "StratusPlacement", "StratusSQLite", "StratusRecords",
                 "StratusHTTP", "StratusRuntime", "StratusStorage",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusNode",
-                "StratusSimulation",
+                "StratusDoubles",
             ],
             swiftSettings: house),
     ]

@@ -218,17 +218,12 @@ enum ContainerPages {
             of: container, after: exchange.query?["after"])
         var json = JSONWriter()
         json.object {
-            $0.key("databases")
-            $0.array { array in
-                for held in page.databases {
-                    array.object {
-                        $0.member("database", held.owner.isEmpty ? "public" : "private")
-                        if !held.owner.isEmpty { $0.member("userRecordName", held.owner) }
-                        $0.member("zones", Int64(clamping: held.zoneCount))
-                        $0.member("records", Int64(clamping: held.use.recordCount))
-                        $0.member("bytes", Int64(clamping: held.use.size))
-                    }
-                }
+            $0.member("databases", objects: page.databases) { json, held in
+                json.member("database", held.owner.isEmpty ? "public" : "private")
+                if !held.owner.isEmpty { json.member("userRecordName", held.owner) }
+                json.member("zones", Int64(clamping: held.zoneCount))
+                json.member("records", Int64(clamping: held.use.recordCount))
+                json.member("bytes", Int64(clamping: held.use.size))
             }
             if let next = page.next { $0.member("next", next) }
         }

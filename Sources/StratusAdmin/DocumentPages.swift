@@ -58,20 +58,16 @@ enum DocumentPages {
         }
         var json = JSONWriter()
         json.object {
-            $0.key("items")
-            $0.array { array in
-                for (path, item) in items.map({ ($0.path, $0.item) }) {
-                    array.object {
-                        $0.member("path", path)
-                        $0.member("id", item.id)
-                        $0.member("kind", item.kind == .file ? "file" : "folder")
-                        $0.member("size", Int64(clamping: item.size))
-                        $0.member(
-                            "edited", item.tag == 0 ? "" : WallTime.text(item.editedAtMilliseconds))
-                        $0.member("device", item.device)
-                        $0.member("conflicts", Int64(clamping: item.conflicts))
-                    }
-                }
+            $0.member("items", objects: items.map({ ($0.path, $0.item) })) { json, element in
+                let (path, item) = element
+                json.member("path", path)
+                json.member("id", item.id)
+                json.member("kind", item.kind == .file ? "file" : "folder")
+                json.member("size", Int64(clamping: item.size))
+                json.member(
+                    "edited", item.tag == 0 ? "" : WallTime.text(item.editedAtMilliseconds))
+                json.member("device", item.device)
+                json.member("conflicts", Int64(clamping: item.conflicts))
             }
         }
         return AdminAnswer.json(json.finish())
@@ -81,17 +77,15 @@ enum DocumentPages {
         let uses = try await Self.documents(exchange).use()
         var json = JSONWriter()
         json.object { object in
-            object.key("parts")
-            object.array { array in
-                for (part, use) in [("Documents", uses.documents), ("the rest", uses.rest)] {
-                    array.object {
-                        $0.member("part", part)
-                        $0.member("files", use.fileCount)
-                        $0.member("folders", use.folderCount)
-                        $0.member("bytes", Int64(clamping: use.size))
-                        $0.member("versions", Int64(clamping: use.versionCount))
-                    }
-                }
+            object.member(
+                "parts", objects: [("Documents", uses.documents), ("the rest", uses.rest)]
+            ) { json, element in
+                let (part, use) = element
+                json.member("part", part)
+                json.member("files", use.fileCount)
+                json.member("folders", use.folderCount)
+                json.member("bytes", Int64(clamping: use.size))
+                json.member("versions", Int64(clamping: use.versionCount))
             }
         }
         return AdminAnswer.json(json.finish())
@@ -103,17 +97,13 @@ enum DocumentPages {
         else { throw AdminRefusal.missing("file") }
         var json = JSONWriter()
         json.object {
-            $0.key("versions")
-            $0.array { array in
-                for (index, version) in versions.enumerated() {
-                    array.object {
-                        $0.member("contentTag", String(version.contentTag, radix: 36))
-                        $0.member("state", index == 0 ? "current" : "waits")
-                        $0.member("size", Int64(clamping: version.size))
-                        $0.member("edited", WallTime.text(version.editedAtMilliseconds))
-                        $0.member("device", version.device)
-                    }
-                }
+            $0.member("versions", objects: versions.enumerated()) { json, element in
+                let (index, version) = element
+                json.member("contentTag", String(version.contentTag, radix: 36))
+                json.member("state", index == 0 ? "current" : "waits")
+                json.member("size", Int64(clamping: version.size))
+                json.member("edited", WallTime.text(version.editedAtMilliseconds))
+                json.member("device", version.device)
             }
         }
         return AdminAnswer.json(json.finish())
@@ -123,17 +113,13 @@ enum DocumentPages {
         let locks = try await Self.documents(exchange).locks()
         var json = JSONWriter()
         json.object {
-            $0.key("locks")
-            $0.array { array in
-                for (path, lock) in locks {
-                    array.object {
-                        $0.member("path", path)
-                        $0.member("token", lock.token)
-                        $0.member("scope", lock.isExclusive ? "exclusive" : "shared")
-                        $0.member("depth", lock.isInfinite ? "infinity" : "0")
-                        $0.member("until", WallTime.text(lock.untilMilliseconds))
-                    }
-                }
+            $0.member("locks", objects: locks) { json, element in
+                let (path, lock) = element
+                json.member("path", path)
+                json.member("token", lock.token)
+                json.member("scope", lock.isExclusive ? "exclusive" : "shared")
+                json.member("depth", lock.isInfinite ? "infinity" : "0")
+                json.member("until", WallTime.text(lock.untilMilliseconds))
             }
         }
         return AdminAnswer.json(json.finish())
@@ -143,17 +129,13 @@ enum DocumentPages {
         let publications = try await Self.documents(exchange).publications()
         var json = JSONWriter()
         json.object {
-            $0.key("publications")
-            $0.array { array in
-                for (path, publication) in publications {
-                    array.object {
-                        $0.member("path", path)
-                        $0.member("publication", publication.id)
-                        $0.member("name", publication.name)
-                        $0.member("size", Int64(clamping: publication.size))
-                        $0.member("until", WallTime.text(publication.untilMilliseconds))
-                    }
-                }
+            $0.member("publications", objects: publications) { json, element in
+                let (path, publication) = element
+                json.member("path", path)
+                json.member("publication", publication.id)
+                json.member("name", publication.name)
+                json.member("size", Int64(clamping: publication.size))
+                json.member("until", WallTime.text(publication.untilMilliseconds))
             }
         }
         return AdminAnswer.json(json.finish())

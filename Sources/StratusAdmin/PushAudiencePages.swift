@@ -44,25 +44,20 @@ enum PushAudiencePages {
     }
 
     private static func write(_ devices: [PushDevice], to json: inout JSONWriter) {
-        json.key("devices")
-        json.array { array in
-            for device in devices {
-                array.object {
-                    $0.member("device", PushTracePage.name(device.token))
-                    $0.member("kind", device.kind.rawValue)
-                    if let environment = device.environment {
-                        $0.member("apnsEnvironment", environment.name)
-                    }
-                    if !device.topic.isEmpty { $0.member("topic", device.topic) }
-                    if let time = device.registeredAt {
-                        $0.member("registered", WallTime.text(time))
-                    }
-                    if let time = device.expiresAt { $0.member("expires", WallTime.text(time)) }
-                    $0.member("moved", WallTime.text(device.movedAt))
-                    $0.member("behind", Int64(clamping: device.behind))
-                    if let trouble = device.trouble { $0.member("trouble", trouble) }
-                }
+        json.member("devices", objects: devices) { json, device in
+            json.member("device", PushTracePage.name(device.token))
+            json.member("kind", device.kind.rawValue)
+            if let environment = device.environment {
+                json.member("apnsEnvironment", environment.name)
             }
+            if !device.topic.isEmpty { json.member("topic", device.topic) }
+            if let time = device.registeredAt {
+                json.member("registered", WallTime.text(time))
+            }
+            if let time = device.expiresAt { json.member("expires", WallTime.text(time)) }
+            json.member("moved", WallTime.text(device.movedAt))
+            json.member("behind", Int64(clamping: device.behind))
+            if let trouble = device.trouble { json.member("trouble", trouble) }
         }
     }
 

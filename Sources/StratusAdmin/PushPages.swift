@@ -47,18 +47,13 @@ enum PushPages {
         json.object {
             $0.member("active", standing.activeCount)
             $0.member("parked", standing.restingCount)
-            $0.key("lanes")
-            $0.array { array in
-                for lane in standing.lanes {
-                    array.object {
-                        $0.member("lane", lane.name)
-                        $0.member("state", lane.state)
-                        $0.member("waiting", lane.waiting)
-                        $0.member("underWay", lane.underWay)
-                        $0.member("answers", lane.answers)
-                        if let trouble = lane.trouble { $0.member("trouble", trouble) }
-                    }
-                }
+            $0.member("lanes", objects: standing.lanes) { json, lane in
+                json.member("lane", lane.name)
+                json.member("state", lane.state)
+                json.member("waiting", lane.waiting)
+                json.member("underWay", lane.underWay)
+                json.member("answers", lane.answers)
+                if let trouble = lane.trouble { json.member("trouble", trouble) }
             }
         }
         return AdminAnswer.json(json.finish())
@@ -173,16 +168,12 @@ enum PushPages {
         }
         var json = JSONWriter()
         json.object {
-            $0.key("checks")
-            $0.array { array in
-                for (key, check) in checks {
-                    array.object {
-                        $0.member("team", key.team)
-                        $0.member("key", key.key)
-                        $0.member("good", check.isGood)
-                        $0.member("answer", check.answer)
-                    }
-                }
+            $0.member("checks", objects: checks) { json, element in
+                let (key, check) = element
+                json.member("team", key.team)
+                json.member("key", key.key)
+                json.member("good", check.isGood)
+                json.member("answer", check.answer)
             }
         }
         return AdminAnswer.json(json.finish())

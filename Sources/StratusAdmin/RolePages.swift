@@ -30,17 +30,13 @@ enum RolePages {
         let users = try await exchange.access.users(in: container)
         var json = JSONWriter()
         json.object {
-            $0.key("members")
-            $0.array { array in
-                for (name, user) in users {
-                    array.object {
-                        $0.member("userRecordName", name)
-                        $0.key("roles")
-                        $0.array { for role in user.roles { $0.write(role) } }
-                        $0.member("isRestricted", user.isRestricted)
-                        $0.member("firstSeen", WallTime.text(user.firstSeenMilliseconds))
-                    }
-                }
+            $0.member("members", objects: users) { json, element in
+                let (name, user) = element
+                json.member("userRecordName", name)
+                json.key("roles")
+                json.array { for role in user.roles { $0.write(role) } }
+                json.member("isRestricted", user.isRestricted)
+                json.member("firstSeen", WallTime.text(user.firstSeenMilliseconds))
             }
         }
         return AdminAnswer.json(json.finish())

@@ -73,21 +73,16 @@ enum TokenPages {
         let tokens = try await exchange.access.tokens(in: container)
         var json = JSONWriter()
         json.object {
-            $0.key("tokens")
-            $0.array { array in
-                for listed in tokens {
-                    array.object {
-                        $0.member("id", listed.id)
-                        $0.member("name", listed.token.name)
-                        $0.member("created", WallTime.text(listed.token.createdMilliseconds))
-                        if let callback = listed.token.callbackURL {
-                            $0.member("callbackURL", callback)
-                        }
-                        $0.key("origins")
-                        $0.array { for origin in listed.token.origins { $0.write(origin) } }
-                        $0.member("receivesNames", listed.token.receivesNames)
-                    }
+            $0.member("tokens", objects: tokens) { json, listed in
+                json.member("id", listed.id)
+                json.member("name", listed.token.name)
+                json.member("created", WallTime.text(listed.token.createdMilliseconds))
+                if let callback = listed.token.callbackURL {
+                    json.member("callbackURL", callback)
                 }
+                json.key("origins")
+                json.array { for origin in listed.token.origins { $0.write(origin) } }
+                json.member("receivesNames", listed.token.receivesNames)
             }
         }
         return AdminAnswer.json(json.finish())

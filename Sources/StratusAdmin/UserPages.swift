@@ -86,14 +86,10 @@ enum UserPages {
         let all = try await exchange.accounts.all()
         var json = JSONWriter()
         json.object {
-            $0.key("users")
-            $0.array { array in
-                for (id, email) in all {
-                    array.object {
-                        $0.member("email", email)
-                        $0.member("id", id.description)
-                    }
-                }
+            $0.member("users", objects: all) { json, element in
+                let (id, email) = element
+                json.member("email", email)
+                json.member("id", id.description)
             }
         }
         return AdminAnswer.json(json.finish())
@@ -137,19 +133,15 @@ enum UserPages {
                     keys.userRecordName(
                         of: id, epoch: account.epoch, in: container))
             }
-            $0.key("sessions")
-            $0.array { array in
-                for (_, session) in sessions {
-                    array.object {
-                        $0.member("container", session.container.container)
-                        $0.member("environment", session.container.environment.name)
-                        $0.member("opened", WallTime.text(session.openedMilliseconds))
-                        $0.member(
-                            "isOpen",
-                            session.openedMilliseconds >= account.sessionsValidFromMilliseconds)
-                        $0.member("agent", session.agent)
-                    }
-                }
+            $0.member("sessions", objects: sessions) { json, element in
+                let (_, session) = element
+                json.member("container", session.container.container)
+                json.member("environment", session.container.environment.name)
+                json.member("opened", WallTime.text(session.openedMilliseconds))
+                json.member(
+                    "isOpen",
+                    session.openedMilliseconds >= account.sessionsValidFromMilliseconds)
+                json.member("agent", session.agent)
             }
         }
         return AdminAnswer.json(json.finish())

@@ -1,11 +1,11 @@
 import Glibc
 import StratusCommandLine
 import StratusControl
+import StratusDoubles
 import StratusHTTP
 import StratusModel
 import StratusProcess
 import StratusRuntime
-import StratusSimulation
 
 /// Runs the commands of `stratus-load`.
 struct LoadCommands {

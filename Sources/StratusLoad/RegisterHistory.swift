@@ -1,6 +1,6 @@
+package import StratusDoubles
 import StratusHTTP
 package import StratusModel
-package import StratusSimulation
 
 /// The observations of clients on a few records used as registers: a history that can be checked.
 package struct RegisterHistory: Sendable {

@@ -1,7 +1,7 @@
+import StratusDoubles
 import StratusHTTP
 import StratusModel
 package import StratusRuntime
-import StratusSimulation
 import Synchronization
 
 /// Clients that read, write, and conditionally write (by change tag) a few records, and remember

@@ -1,11 +1,11 @@
 import Glibc
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusHTTP
 import StratusModel
 import StratusRuntime
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import StratusTLS
 

@@ -1,9 +1,9 @@
-// modules: StratusSimulation
+// modules: StratusDoubles
 // seeds: Tests/StratusStorageTests/Golden/segment-1.hex Tests/StratusCodingTests/Golden/entry-1.hex
 import CShims
 import StratusCoding
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 
 @testable import StratusStorage
 

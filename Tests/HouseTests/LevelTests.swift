@@ -8,7 +8,7 @@ import Testing
     static let modules: Set = [
         "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusQuery",
         "StratusRecords", "StratusStorage", "StratusCluster", "StratusIdentity",
-        "StratusSimulation",
+        "StratusDoubles", "StratusSimulation",
     ]
 
     /// Encoders without a level, and why.

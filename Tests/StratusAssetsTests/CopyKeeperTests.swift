@@ -1,8 +1,8 @@
 import StratusAssets
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusRuntime
-import StratusSimulation
 import StratusStorage
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPlacement
-import StratusSimulation
 import StratusStorage
 import Testing
 

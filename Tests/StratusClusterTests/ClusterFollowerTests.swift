@@ -1,7 +1,7 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
 import StratusPlacement
-import StratusSimulation
 import Synchronization
 import Testing
 

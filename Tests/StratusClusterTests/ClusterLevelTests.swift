@@ -1,9 +1,9 @@
 import StratusCluster
 import StratusCoding
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Testing
 

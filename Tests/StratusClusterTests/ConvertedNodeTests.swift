@@ -1,7 +1,7 @@
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 import StratusSealing
-import StratusSimulation
 import StratusStorage
 import Testing
 

@@ -1,6 +1,6 @@
 import StratusConsensus
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import StratusStorage
 import Synchronization
 import Testing

@@ -1,7 +1,7 @@
 import StratusCluster
 import StratusCoding
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import StratusStorage
 import Testing
 

@@ -1,6 +1,6 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import Testing
 
 /// A node's report about itself while something keeps it from leading.

@@ -1,8 +1,8 @@
 import StratusCluster
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusRuntime
-import StratusSimulation
 import StratusTLS
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Testing
 

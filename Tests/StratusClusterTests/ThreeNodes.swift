@@ -1,9 +1,9 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusRuntime
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Synchronization
 

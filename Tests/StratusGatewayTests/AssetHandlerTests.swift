@@ -1,5 +1,6 @@
 import StratusAssets
 import StratusCluster
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
@@ -7,7 +8,6 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 import StratusSealing
-import StratusSimulation
 import Synchronization
 import Testing
 import WireScenarios

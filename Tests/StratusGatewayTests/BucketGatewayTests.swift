@@ -1,9 +1,9 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusIdentity
 import StratusModel
 import StratusRecords
-import StratusSimulation
 import Synchronization
 import Testing
 

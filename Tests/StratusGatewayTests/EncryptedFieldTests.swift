@@ -1,10 +1,10 @@
 import StratusCluster
+import StratusDoubles
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusSealing
-import StratusSimulation
 import Testing
 import WireScenarios
 

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
@@ -6,7 +7,6 @@ import StratusModel
 import StratusQuery
 import StratusRecords
 import StratusRuntime
-import StratusSimulation
 import Synchronization
 import WireScenarios
 

@@ -1,11 +1,11 @@
 import StratusCluster
 import StratusCoding
+import StratusDoubles
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusQuery
 import StratusRecords
-import StratusSimulation
 import Synchronization
 import Testing
 import WireScenarios

@@ -1,8 +1,8 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
 import StratusQuery
 import StratusRecords
-import StratusSimulation
 import Synchronization
 import Testing
 

@@ -1,8 +1,8 @@
 import Foundation
+import StratusDoubles
 import StratusHTTP
 import StratusModel
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import StratusLoad

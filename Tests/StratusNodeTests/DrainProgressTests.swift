@@ -1,7 +1,7 @@
+import StratusDoubles
 import StratusModel
 import StratusNode
 import StratusPlacement
-import StratusSimulation
 import Testing
 
 /// What is said of nodes that are being emptied.

@@ -164,6 +164,17 @@ struct Bench {
         }
         throw BenchError("jobs do not end")
     }
+
+    /// Whether a replica that remembers nothing between entries comes to the same rows.
+    func isRepeatable() throws -> Bool {
+        var rows = SortedRows()
+        var state = DataState()
+        for (command, position) in self.commands {
+            state.forget()
+            _ = try state.apply(command, at: position, over: &rows)
+        }
+        return rows == self.rows
+    }
 }
 
 struct BenchError: Error {

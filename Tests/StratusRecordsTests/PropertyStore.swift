@@ -1,8 +1,8 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 
 /// A partition's store on a simulated disk, and the log that it is brought forward by.

@@ -1,6 +1,7 @@
 import StratusCluster
 import StratusCoding
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusSQLite
 import StratusSimulation

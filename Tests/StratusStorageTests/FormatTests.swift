@@ -1,8 +1,8 @@
 import Foundation
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Testing
 

@@ -1,5 +1,5 @@
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import Testing
 
 @testable import StratusStorage

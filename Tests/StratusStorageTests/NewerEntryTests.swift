@@ -1,6 +1,6 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import StratusStorage
 import Testing
 

@@ -1,6 +1,6 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import StratusStorage
 
 /// A store of copies over a simulated disk, with a model of what it must have.

@@ -1,5 +1,5 @@
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import StratusStorage
 import Testing
 

@@ -1,6 +1,6 @@
+import StratusDoubles
 import StratusModel
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Testing
 

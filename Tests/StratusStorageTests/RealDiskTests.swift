@@ -1,8 +1,8 @@
 import Foundation
+import StratusDoubles
 import StratusModel
 import StratusRuntime
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import Testing
 
 /// Public databases in buckets, from the gateway to the disk and back, with the mail between them.

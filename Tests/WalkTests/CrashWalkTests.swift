@@ -1,6 +1,6 @@
 import Foundation
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import Testing
 
 /// The path of a request from the gateway to the disk, with the disk failing at every single

@@ -1,7 +1,7 @@
+import StratusDoubles
 import StratusModel
 import StratusNode
 import StratusRecords
-import StratusSimulation
 import Testing
 
 /// The work that a command leaves behind is done afterwards, slice by slice, however often the

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
@@ -8,7 +9,6 @@ import StratusPlacement
 import StratusRecords
 import StratusRuntime
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Synchronization
 

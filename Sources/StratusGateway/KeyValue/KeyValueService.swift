@@ -284,15 +284,11 @@ struct KeyValueService: Sendable {
                     }
                 }
             }
-            object.key("refused")
-            object.array { array in
-                for (key, error) in ask.refused {
-                    array.object {
-                        $0.member("key", key)
-                        $0.member("serverErrorCode", error.code.rawValue)
-                        $0.member("reason", error.reason)
-                    }
-                }
+            object.member("refused", objects: ask.refused) { json, element in
+                let (key, error) = element
+                json.member("key", key)
+                json.member("serverErrorCode", error.code.rawValue)
+                json.member("reason", error.reason)
             }
             self.writeEnd(of: found, to: &object)
             object.member("pause", Self.pause)

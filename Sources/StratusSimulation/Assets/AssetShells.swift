@@ -1,6 +1,7 @@
 import StratusAssets
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import StratusStorage
@@ -9,7 +10,7 @@ import StratusStorage
 /// over the simulated network, and the gateway's requests.
 ///
 /// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
-final class AssetShells: @unchecked Sendable {
+final class AssetShells: ProcessPart, @unchecked Sendable {
     static let directory: DiskPath = "assets"
 
     let life: ProcessLife
@@ -121,6 +122,10 @@ final class AssetShells: @unchecked Sendable {
         let keeper = self.keeper
         self.life.spawn { await keeper.stop() }
         self.asks.end()
+    }
+
+    func hear(_ response: PeerResponse, from _: NodeID) {
+        self.asks.answer(response.number, response.answer)
     }
 
     // MARK: What rows say

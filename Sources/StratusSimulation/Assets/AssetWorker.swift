@@ -2,6 +2,7 @@ import StratusAssets
 import StratusCluster
 import StratusCoding
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import StratusStorage

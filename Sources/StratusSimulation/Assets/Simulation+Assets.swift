@@ -1,6 +1,7 @@
 import StratusAssets
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusStorage
 

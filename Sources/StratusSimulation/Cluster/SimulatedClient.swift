@@ -1,3 +1,4 @@
+import StratusDoubles
 import StratusModel
 
 /// One client. It has one operation at a time, sent again under the same identity until it is

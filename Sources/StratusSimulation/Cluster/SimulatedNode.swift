@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusSQLite
 import StratusStorage
@@ -133,6 +134,20 @@ final class SimulatedNode {
     }
 
     var isUp: Bool { self.host != nil }
+    /// In the order in which they end.
+    var parts: [any ProcessPart] {
+        var parts: [any ProcessPart] = []
+        if let assets { parts.append(assets) }
+        if let push { parts.append(push) }
+        if let shells { parts.append(shells) }
+        return parts
+    }
+    func endParts() {
+        for part in self.parts { part.end() }
+        self.assets = nil
+        self.push = nil
+        self.shells = nil
+    }
     var files: SimulatedFiles { self.world.simulatedFiles }
 
     // MARK: The disk
@@ -163,12 +178,7 @@ final class SimulatedNode {
             }
         }
         self.files.crash()
-        self.assets?.end()
-        self.assets = nil
-        self.push?.end()
-        self.push = nil
-        self.shells?.end()
-        self.shells = nil
+        self.endParts()
         self.host = nil
         self.log = nil
         self.checkpointers = [:]

@@ -1,4 +1,5 @@
 import StratusCoding
+import StratusDoubles
 package import StratusModel
 import StratusPlacement
 import StratusQuery

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusStorage
 
@@ -18,7 +19,19 @@ extension Simulation {
 
     // MARK: Asking
 
-    func think(_ index: Int) {
+    func handle(_ event: ClientEvent) {
+        switch event {
+        case .think(let client): self.think(client)
+        case .request(let client, let number, let identity, let to):
+            self.request(client: client, number: number, identity: identity, to: to)
+        case .response(let client, let number, let answer):
+            self.respond(client: client, number: number, answer)
+        case .impatience(let client, let number, let attempt):
+            self.lostPatience(client: client, number: number, attempt: attempt)
+        }
+    }
+
+    private func think(_ index: Int) {
         guard self.clients[index].current == nil, self.recovery == nil else { return }
         if self.phase == .liveness {
             self.thinkOfTheEnd(index)
@@ -86,8 +99,10 @@ extension Simulation {
         guard let current = self.clients[index].current else { return }
         self.clients[index].current?.attempt += 1
         let isFaulty = self.phase == .safety
-        let event = Event.request(
-            client: index, number: current.number, identity: current.identity, current.target)
+        let event = Event.client(
+            .request(
+                client: index, number: current.number, identity: current.identity,
+                current.target))
         let isLost =
             isFaulty && self.options.faults.contains(.loss) && self.networkRandom.next() % 20 == 0
         if !isLost { self.queue.add(event, at: self.now + self.delay(isFaulty)) }
@@ -103,7 +118,8 @@ extension Simulation {
         let patience = Int64.random(
             in: self.options.patienceMilliseconds, using: &self.clientRandom)
         self.queue.add(
-            .impatience(client: index, number: current.number, attempt: current.attempt + 1),
+            .client(
+                .impatience(client: index, number: current.number, attempt: current.attempt + 1)),
             at: self.now + patience * 1_000_000)
     }
 
@@ -170,7 +186,7 @@ extension Simulation {
     private func respond(to asker: SimulatedNode.Asker, _ answer: Answer) {
         guard case .client(let client, let operation) = asker else { return }
         self.queue.add(
-            .response(client: client, number: operation, answer),
+            .client(.response(client: client, number: operation, answer)),
             at: self.now + self.delay(self.phase == .safety))
     }
 
@@ -187,7 +203,7 @@ extension Simulation {
             self.clients[index].current?.target = next
             // Not at once: an election takes a while, and a loop of refusals would only make noise.
             self.queue.add(
-                .impatience(client: index, number: number, attempt: current.attempt),
+                .client(.impatience(client: index, number: number, attempt: current.attempt)),
                 at: self.now + 20_000_000)
         case .outcome(let outcome): self.finish(current, outcome, by: index)
         case .answer(let answer): self.finish(current, answer, by: index)
@@ -223,7 +239,7 @@ extension Simulation {
 
     private func done(_ index: Int) {
         self.clients[index].current = nil
-        self.queue.add(.think(index), at: self.thinkTime())
+        self.queue.add(.client(.think(index)), at: self.thinkTime())
     }
 
     private func finish(

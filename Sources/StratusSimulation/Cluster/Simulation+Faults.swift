@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusStorage
 
@@ -17,10 +18,25 @@ extension Simulation {
         Int64.random(in: range, using: &self.faultRandom) * 1_000_000
     }
 
+    func handle(_ event: FaultEvent) {
+        switch event {
+        case .draw: self.strike()
+        case .powerLoss(let id, let life):
+            guard self.phase == .safety, self.node(id).incarnation == life else { return }
+            self.count(.crashOnRarePath)
+            self.crash(self.node(id), losesPower: true, backAfter: self.restartTime())
+        case .cut(let links, let time): self.cut(links, for: time)
+        case .heal(let number): self.cuts.removeAll { $0.number == number }
+        case .restart(let id):
+            if !self.node(id).isUp, !self.node(id).isOut { self.start(self.node(id)) }
+        case .diskRoom(let id): self.node(id).files.setCapacity(nil)
+        }
+    }
+
     func scheduleFault() {
         let most = 2 * self.options.faultInterval.clampedNanoseconds
         self.queue.add(
-            .fault, at: self.now + Int64.random(in: 1...most, using: &self.faultRandom))
+            .fault(.draw), at: self.now + Int64.random(in: 1...most, using: &self.faultRandom))
     }
 
     private static let striking: [SimulationOptions.Fault] = [
@@ -75,7 +91,7 @@ extension Simulation {
         case .fullDisk:
             node.files.setCapacity(
                 ByteCount(node.files.usedSize.raw + self.draw(5) * self.draw(4_096)))
-            self.queue.add(.diskRoom(node.id), at: self.now + self.drawTime(20...2_000))
+            self.queue.add(.fault(.diskRoom(node.id)), at: self.now + self.drawTime(20...2_000))
         case .deafNode:
             self.cut(self.nodes.map { ($0.id, node.id) }, for: self.drawTime(100...3_000))
         case .muteNode:
@@ -112,7 +128,8 @@ extension Simulation {
             self.report.reached[path]! < 20, self.draw(3) == 0
         else { return }
         let delay = self.draw(2) == 0 ? 0 : self.drawTime(0...5)
-        self.queue.add(.strike(node.id, life: node.incarnation), at: self.now + delay)
+        self.queue.add(
+            .fault(.powerLoss(node.id, life: node.incarnation)), at: self.now + delay)
     }
 
     /// S-34: a process that makes its predecessor's data durable may be stopped too. Its later
@@ -153,7 +170,7 @@ extension Simulation {
             self.cuts.append((number: self.cutCount, from: from, to: to))
         }
         self.timeline?.cut(links.map { $0 }, from: self.now, to: self.now + time)
-        self.queue.add(.heal(self.cutCount), at: self.now + time)
+        self.queue.add(.fault(.heal(self.cutCount)), at: self.now + time)
     }
 
     private func partition() {
@@ -185,7 +202,8 @@ extension Simulation {
         let other = self.nodes[self.draw(self.nodes.count)]
         let links = [(node.id, other.id), (other.id, node.id)]
         for time in 0..<Int64(self.draw(20) + 1) {
-            self.queue.add(.cut(links, for: 100_000_000), at: self.now + time * 200_000_000)
+            self.queue.add(
+                .fault(.cut(links, for: 100_000_000)), at: self.now + time * 200_000_000)
         }
     }
 
@@ -255,8 +273,8 @@ extension Simulation {
         self.convergenceDeadline =
             self.now + self.options.livenessTime.clampedNanoseconds
             + Int64(self.closing.count) * 500_000_000
-        if self.hasClients { self.queue.add(.think(0), at: self.now + 1_000_000_000) }
-        self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
+        if self.hasClients { self.queue.add(.client(.think(0)), at: self.now + 1_000_000_000) }
+        self.queue.add(.check(.convergence), at: self.now + 1_000_000_000)
     }
 
     /// Clients are events of the simulation; those of files and of pushes are tasks.
@@ -421,7 +439,7 @@ extension Simulation {
                 self.invariants.report("liveness", self.lastProblem)
                 return
             }
-            self.queue.add(.checkConvergence, at: self.now + 200_000_000)
+            self.queue.add(.check(.convergence), at: self.now + 200_000_000)
             return
         }
         if self.options.losesMajority { self.loseSurvivor() } else { self.phase = .done }

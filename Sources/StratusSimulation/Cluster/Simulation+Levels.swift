@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
 
 // Exchanges nodes for those of another build, and raises the cluster to the level of the newest.
@@ -14,11 +15,20 @@ extension Simulation {
         var place = plan.begin
         for build in builds {
             for node in self.nodes {
-                self.queue.add(.exchange(node.id, for: build), at: safety / 1_000 * place)
+                self.queue.add(.level(.exchange(node.id, for: build)), at: safety / 1_000 * place)
                 place += pause
             }
         }
-        self.queue.add(.raiseLevel, at: safety / 1_000 * (place + pause))
+        self.queue.add(.level(.raise), at: safety / 1_000 * (place + pause))
+    }
+
+    func handle(_ event: LevelEvent) {
+        switch event {
+        case .exchange(let id, let build): self.exchange(id, for: build)
+        case .finishExchange(let id): self.finishExchange(id)
+        case .raise: self.raiseLevel()
+        case .hear(let id): self.hearLevel(id)
+        }
     }
 
     /// The node is to be of another build from here on, whatever was wanted before.
@@ -33,7 +43,7 @@ extension Simulation {
     func finishExchange(_ id: NodeID) {
         let node = self.node(id)
         guard node.pausedUntil <= self.now else {
-            return self.queue.add(.finishExchange(id), at: node.pausedUntil)
+            return self.queue.add(.level(.finishExchange(id)), at: node.pausedUntil)
         }
         guard let build = node.wantedBuild, build != node.build else { return }
         node.build = build
@@ -49,7 +59,7 @@ extension Simulation {
         guard let plan = self.options.levels else { return }
         guard self.nodes.allSatisfy({ $0.build >= .two }) else {
             // A process that hangs is exchanged when it goes on.
-            return self.queue.add(.raiseLevel, at: self.now + 200_000_000)
+            return self.queue.add(.level(.raise), at: self.now + 200_000_000)
         }
         self.note("the cluster is raised to level 2")
         self.report.levelCounts["raised", default: 0] += 1
@@ -57,7 +67,7 @@ extension Simulation {
             // As its number says: nothing else is drawn from another place for it.
             let lag =
                 plan.lagMilliseconds * 1_000_000 / Int64(self.nodes.count) * Int64(node.id.raw)
-            self.queue.add(.hearLevel(node.id), at: self.now + max(0, lag))
+            self.queue.add(.level(.hear(node.id)), at: self.now + max(0, lag))
         }
     }
 

@@ -2,6 +2,7 @@ import StratusAssets
 import StratusCluster
 import StratusCoding
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusSQLite
 import StratusStorage
@@ -106,8 +107,7 @@ extension Simulation {
         self.startShells(of: node)
         self.startAssets(of: node)
         node.push?.start()
-        let life = node.incarnation
-        self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
+        self.add(.checkpoint, to: node, at: self.now + self.checkpointDelay())
         self.startCarrying(on: node)
     }
 
@@ -184,12 +184,7 @@ extension Simulation {
     private func failed(_ node: SimulatedNode, _ error: any Error) {
         self.note("\(node.id) does not start: \(error)")
         if error is LogIsOut { node.isOut = true } else { self.reportLoss(error, on: node) }
-        node.assets?.end()
-        node.assets = nil
-        node.push?.end()
-        node.push = nil
-        node.shells?.end()
-        node.shells = nil
+        node.endParts()
         self.endLinks(of: node)
         self.report.failedStartCount += 1
         node.partitions = [:]
@@ -197,7 +192,7 @@ extension Simulation {
         node.files.crash()
         if node.isOut { return }
         let pause = self.options.aimsAtStarts ? self.restartTime() : 200_000_000
-        self.queue.add(.restart(node.id), at: self.now + pause)
+        self.queue.add(.fault(.restart(node.id)), at: self.now + pause)
     }
 
     /// A disk that refuses is a fault; one that has less than it took is a loss.
@@ -241,7 +236,9 @@ extension Simulation {
             ? (self.diskRandom.next() % 4 == 0 ? .powerLossLosingAll : .powerLoss) : .processCrash
         self.streams?.processEnded(node, losesPower: losesPower)
         if !losesPower { self.tellOfEnd(of: node) }
-        if let backAfter { self.queue.add(.restart(node.id), at: self.now + backAfter) }
+        if let backAfter {
+            self.queue.add(.fault(.restart(node.id)), at: self.now + backAfter)
+        }
     }
 
     /// Tells the other nodes, where no links do, that connections are closed and refused, each a
@@ -250,11 +247,7 @@ extension Simulation {
         guard self.options.findsEnds, self.streams == nil else { return }
         for other in self.nodes where other.id != node.id && other.isUp {
             let delay = Int64.random(in: 100_000...8_000_000, using: &self.endRandom)
-            self.queue.add(
-                .processEnded(
-                    node.id, formerLife: node.incarnation, for: other.id,
-                    life: other.incarnation),
-                at: self.now + delay)
+            self.add(.ended(node.id, life: node.incarnation), to: other, at: self.now + delay)
         }
     }
 
@@ -305,9 +298,7 @@ extension Simulation {
                     continue
                 }
                 guard self.areLinked(node.id, to) else { continue }
-                self.send(from: node.id, to: to) { life in
-                    .heartbeat(heartbeat, from: node.id, to: to, life: life)
-                }
+                self.send(.heartbeat(heartbeat, from: node.id), from: node.id, to: to)
             case .message(let group, let message, let to):
                 self.report.messageCount += 1
                 self.note("\(group) \(node.id) → \(to)  \(message)")
@@ -320,12 +311,9 @@ extension Simulation {
                 }
                 guard self.areLinked(node.id, to) else { continue }
                 let heard = self.options.encodesMessages ? Self.recoded(message) : message
-                self.send(from: node.id, to: to) { life in
-                    .message(group, heard, from: node.id, to: to, life: life)
-                }
+                self.send(.message(group, heard, from: node.id), from: node.id, to: to)
             case .wake(let time):
-                self.queue.add(
-                    .wake(node.id, life: node.incarnation), at: max(self.now, node.global(time)))
+                self.add(.wake, to: node, at: max(self.now, node.global(time)))
             case .replica(let group, let effect):
                 self.take(effect, of: group, on: node)
             }
@@ -339,8 +327,7 @@ extension Simulation {
         node.isSyncing = log.beginFlush()
         if self.hasEnded(node) { return }
         if node.isSyncing {
-            self.queue.add(
-                .synced(node.id, life: node.incarnation), at: self.now + self.syncTime(node))
+            self.add(.synced, to: node, at: self.now + self.syncTime(node))
         }
     }
 
@@ -418,13 +405,12 @@ extension Simulation {
         }
     }
 
-    func synced(_ id: NodeID, life: UInt64) {
-        let node = self.node(id)
-        guard node.incarnation == life, node.isUp, let log = node.log else { return }
+    func synced(_ node: SimulatedNode) {
+        guard let log = node.log else { return }
         node.isSyncing = false
         log.endFlush()
         if self.hasEnded(node) { return }
-        self.mix(5, id.raw, 0, 0, 0)
+        self.mix(5, node.id.raw, 0, 0, 0)
         let events = node.logEvents.take()
         for case .durable(let group, _, _, let hardState) in events {
             node.hardStates[group] = hardState
@@ -445,7 +431,7 @@ extension Simulation {
     private func hand(_ event: LogEvent, to node: SimulatedNode) {
         let most = self.options.reportDelayMax.clampedNanoseconds
         guard most > 0, self.phase == .safety || node.reportsThrough > self.now else {
-            self.reported(event, to: node.id, life: node.incarnation)
+            self.reported(event, to: node)
             return
         }
         // Behind those that still wait, but no later: or a node that never stops writing would wait
@@ -453,15 +439,11 @@ extension Simulation {
         let delay =
             self.phase == .safety ? Int64.random(in: 0...most, using: &self.diskRandom) : 0
         node.reportsThrough = max(node.reportsThrough, self.now + delay)
-        self.queue.add(
-            .reported(node.id, event, life: node.incarnation), at: node.reportsThrough)
+        self.add(.reported(event), to: node, at: node.reportsThrough)
     }
 
-    func reported(_ event: LogEvent, to id: NodeID, life: UInt64) {
-        let node = self.node(id)
-        guard node.incarnation == life, node.isUp,
-            case .durable(let group, let through, let term, let hardState) = event
-        else { return }
+    func reported(_ event: LogEvent, to node: SimulatedNode) {
+        guard case .durable(let group, let through, let term, let hardState) = event else { return }
         self.enter(node, group) { host, now, effects in
             host.becameDurable(
                 group, through: through, term: term, hardState: hardState, at: now,
@@ -469,9 +451,7 @@ extension Simulation {
         }
     }
 
-    func checkpoint(_ id: NodeID, life: UInt64) {
-        let node = self.node(id)
-        guard node.incarnation == life, node.isUp else { return }
+    func checkpoint(_ node: SimulatedNode) {
         for group in self.groups {
             self.checkpoint(group, on: node)
             if self.hasEnded(node) { return }
@@ -479,7 +459,7 @@ extension Simulation {
             self.release(group, on: node, keepsTrail: true)
         }
         self.makeRoom(node)
-        self.queue.add(.checkpoint(id, life: life), at: self.now + self.checkpointDelay())
+        self.add(.checkpoint, to: node, at: self.now + self.checkpointDelay())
     }
 
     /// Runs a checkpoint as a node does on a thread of its own, or now and then as the store does
@@ -547,9 +527,11 @@ extension Simulation {
 
     /// A link belongs to one life of each end: what is under way to a process that has ended is
     /// lost.
-    func send(from: NodeID, to: NodeID, _ event: (UInt64) -> Event) {
+    ///
+    /// - Parameter life: of the receiver; nil: the one that it has now.
+    func send(_ event: ProcessEvent, from: NodeID, to: NodeID, life: UInt64? = nil) {
         guard Int(to.raw) <= self.nodes.count, to.raw > 0 else { return }
-        let life = self.node(to).incarnation
+        let event = Event.process(event, to, life: life ?? self.node(to).incarnation)
         let isFaulty = self.phase == .safety
         let faults = self.options.faults
         if self.cuts.contains(where: { $0.from == from && $0.to == to }) { return }
@@ -557,7 +539,7 @@ extension Simulation {
             self.count(.loss)
             return
         }
-        self.queue.add(event(life), at: self.now + self.delay(isFaulty))
+        self.queue.add(event, at: self.now + self.delay(isFaulty))
         if isFaulty, faults.contains(.duplication),
             self.networkRandom.next() % self.options.copyOneIn == 0
         {
@@ -567,7 +549,7 @@ extension Simulation {
                 isLate
                 ? Int64.random(in: 0...3_000_000_000, using: &self.networkRandom)
                 : self.delay(isFaulty)
-            self.queue.add(event(life), at: self.now + delay)
+            self.queue.add(event, at: self.now + delay)
         }
     }
 
@@ -584,18 +566,5 @@ extension Simulation {
         else { return usual }
         self.count(.longDelay)
         return Int64.random(in: 0...3_000_000_000, using: &self.networkRandom)
-    }
-
-    func deliver(
-        _ message: ConsensusMessage, of group: GroupID, from: NodeID, to: NodeID, life: UInt64
-    ) {
-        let node = self.node(to)
-        guard node.incarnation == life, node.isUp, self.isOpen(group, on: node),
-            !self.tornTailLoses(message, from: from, to: node)
-        else { return }
-        self.enter(node, group) { host, now, effects in
-            host.receive(message, of: group, from: from, at: now, into: &effects)
-        }
-        if case .heldAsk = message.body { node.assets?.post(.wantsHeld, of: group) }
     }
 }

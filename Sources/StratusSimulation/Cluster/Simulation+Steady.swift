@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusStorage
 
@@ -29,7 +30,7 @@ extension Simulation {
             self.crash(node, losesPower: false, backAfter: 300_000_000)
             for group in self.groups { self.loseRows(of: group, on: node) }
         }
-        self.queue.add(.checkStreaming, at: self.now + 1_000_000_000)
+        self.queue.add(.check(.streaming), at: self.now + 1_000_000_000)
     }
 
     /// Core audit 2: the others go on, and the node's memory must not grow.
@@ -120,7 +121,7 @@ extension Simulation {
         guard self.phase == .steady else { return }
         if let (id, until) = self.standstill {
             self.checkQueue(of: self.node(id))
-            self.queue.add(.checkStreaming, at: self.now + 50_000_000)
+            self.queue.add(.check(.streaming), at: self.now + 50_000_000)
             if self.now >= until { self.endStandstill(of: self.node(id)) }
             return
         }
@@ -139,7 +140,7 @@ extension Simulation {
             return self.invariants.report(
                 isRotten ? "I-3 divergence is found" : "C-31 catches up under load", first)
         }
-        self.queue.add(.checkStreaming, at: self.now + 50_000_000)
+        self.queue.add(.check(.streaming), at: self.now + 50_000_000)
     }
 
     /// Describes a replica of a group that does not stream or is far behind; nil if there is none.

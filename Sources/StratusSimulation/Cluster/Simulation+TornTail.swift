@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusStorage
 
@@ -43,10 +44,12 @@ extension Simulation {
             self.cuts.append((number: Self.cutNumber, from: torn.other, to: id))
         }
         self.note("\(group): \(torn.other) is cut off")
-        self.queue.add(.tearTail(attempt: 0), at: self.now + self.drawTime(20...100))
+        self.queue.add(.check(.tearTail(attempt: 0)), at: self.now + self.drawTime(20...100))
     }
 
-    private func later() { self.queue.add(.tearTail(attempt: -1), at: self.now + 20_000_000) }
+    private func later() {
+        self.queue.add(.check(.tearTail(attempt: -1)), at: self.now + 20_000_000)
+    }
 
     /// - Parameter attempt: below zero: nothing has begun. The member is struck at a moment at
     ///   which all of its log is on disk.
@@ -63,7 +66,7 @@ extension Simulation {
             let rows = node.partitions[torn.group]?.durable,
             let place = self.placeOfTear(in: node, torn.group), rows <= place.last
         else {
-            self.queue.add(.tearTail(attempt: attempt + 1), at: self.now + 1_000_000)
+            self.queue.add(.check(.tearTail(attempt: attempt + 1)), at: self.now + 1_000_000)
             return
         }
         // With the power: the rows go back to what is durable, and lack what the log loses.
@@ -132,7 +135,7 @@ extension Simulation {
         self.tornTail?.isTold = true
         self.note("\(torn.group) \(node.id) owes what it lost; \(torn.leader) ends")
         self.cuts.removeAll { $0.number == Self.cutNumber }
-        self.queue.add(.endTornLeader, at: self.now)
+        self.queue.add(.check(.endTornLeader), at: self.now)
     }
 
     /// It is back after some elections could have taken place without it.

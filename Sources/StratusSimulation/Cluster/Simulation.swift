@@ -1,6 +1,7 @@
 import StratusCluster
 import StratusCoding
 package import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 import StratusStorage
@@ -45,49 +46,6 @@ package final class Simulation {
         /// groups may have waiting.
         package internal(set) var waitingSizeMax = 0
         package internal(set) var waitingSizeBound = 0
-    }
-
-    enum Event {
-        case message(GroupID, ConsensusMessage, from: NodeID, to: NodeID, life: UInt64)
-        case heartbeat(NodeHeartbeat, from: NodeID, to: NodeID, life: UInt64)
-        case wake(NodeID, life: UInt64)
-        case synced(NodeID, life: UInt64)
-        case reported(NodeID, LogEvent, life: UInt64)
-        case strike(NodeID, life: UInt64)
-        case peer(PeerMessage, from: NodeID, to: NodeID, life: UInt64)
-        case linkLost(NodeID, to: NodeID, life: UInt64)
-        case processEnded(NodeID, formerLife: UInt64, for: NodeID, life: UInt64)
-        case stream(StreamEvent)
-        case linkTurn(NodeID, life: UInt64, UInt64)
-        case stranger
-        case resume(NodeID, life: UInt64, sleep: UInt64)
-        case overdue(NodeID, life: UInt64, RaftGroup.RequestToken)
-        case checkpoint(NodeID, life: UInt64)
-        case mail(MailEvent, NodeID, life: UInt64)
-        case restart(NodeID)
-        case diskRoom(NodeID)
-        case think(Int)
-        case request(client: Int, number: Int, identity: RequestIdentity, NodeID)
-        case response(client: Int, number: Int, Answer)
-        case impatience(client: Int, number: Int, attempt: Int)
-        case fault
-        case cut([(NodeID, NodeID)], for: Int64)
-        case heal(Int)
-        case compareLogs
-        case checkConvergence
-        case exchange(NodeID, for: FeatureLevel)
-        case finishExchange(NodeID)
-        case raiseLevel
-        case hearLevel(NodeID)
-        case checkStreaming
-        case tearTail(attempt: Int)
-        case endTornLeader
-    }
-
-    enum Answer {
-        case outcome(Outcome)
-        case answer(QueryAnswer)
-        case refused(ReplicaRefusal)
     }
 
     /// In the steady one load goes on without faults.
@@ -228,10 +186,12 @@ package final class Simulation {
         self.planLevels()
         for node in self.nodes { self.start(node) }
         self.pump()
-        for client in self.clients.indices { self.queue.add(.think(client), at: self.thinkTime()) }
+        for client in self.clients.indices {
+            self.queue.add(.client(.think(client)), at: self.thinkTime())
+        }
         self.scheduleFault()
-        self.queue.add(.compareLogs, at: 200_000_000)
-        if self.streams != nil { self.queue.add(.stranger, at: 1_000_000_000) }
+        self.queue.add(.check(.logs), at: 200_000_000)
+        if self.streams != nil { self.queue.add(.link(.stranger), at: 1_000_000_000) }
         let safetyEnd = self.options.safetyTime.clampedNanoseconds
         while self.phase != .done, self.invariants.violation == nil,
             let (time, event) = self.queue.popFirst()
@@ -244,8 +204,8 @@ package final class Simulation {
                     self.beginLiveness()
                 }
             }
-            if let node = self.receiver(of: event), node.pausedUntil > self.now {
-                self.queue.add(event, at: node.pausedUntil)
+            if let id = event.receiver, self.node(id).pausedUntil > self.now {
+                self.queue.add(event, at: self.node(id).pausedUntil)
                 continue
             }
             self.report.eventCount += 1
@@ -272,99 +232,30 @@ package final class Simulation {
         return self.report
     }
 
-    /// The node whose process would take the event; nil for what is no process' business.
-    private func receiver(of event: Event) -> SimulatedNode? {
-        switch event {
-        case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
-            .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
-            .reported(let to, _, _), .peer(_, _, let to, _), .linkLost(let to, _, _),
-            .processEnded(_, _, let to, _),
-            .resume(let to, _, _), .overdue(let to, _, _), .mail(_, let to, _),
-            .linkTurn(let to, _, _):
-            self.node(to)
-        case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
-            .compareLogs, .stream, .stranger, .checkConvergence, .checkStreaming, .tearTail,
-            .endTornLeader, .exchange,
-            .finishExchange, .raiseLevel, .hearLevel:
-            nil
-        }
+    /// Adds what is to reach the process that `node` has now.
+    func add(_ event: ProcessEvent, to node: SimulatedNode, at time: Int64) {
+        self.queue.add(.process(event, node.id, life: node.incarnation), at: time)
     }
 
     private func handle(_ event: Event) {
         switch event {
-        case .message(let group, let message, let from, let to, let life):
-            self.mix(1, from.raw, to.raw, message.term.raw, UInt64(group.raw))
-            self.deliver(message, of: group, from: from, to: to, life: life)
-        case .heartbeat(let heartbeat, let from, let to, let life):
-            self.mix(2, from.raw, to.raw, heartbeat.sequence, 0)
-            let node = self.node(to)
-            // The link of a process' successor takes the place of its own.
-            guard node.incarnation == life, node.isUp,
-                heartbeat.incarnation.raw == self.node(from).incarnation
-            else { return }
-            self.enter(node) { host, now, effects in
-                host.receive(
-                    heartbeat, from: from, node.vitals(self.now), at: now, into: &effects)
-            }
-        case .wake(let id, let life):
-            let node = self.node(id)
-            guard node.incarnation == life, node.isUp else { return }
-            self.mix(3, id.raw, 0, 0, 0)
-            self.enter(node) { host, now, effects in
-                host.wake(node.vitals(self.now), at: now, into: &effects)
-            }
-        case .peer(let message, let from, let to, let life):
-            self.hear(message, from: from, to: to, life: life)
-        case .linkLost(let id, let other, let life):
-            guard self.node(id).incarnation == life else { return }
-            self.node(id).shells?.router.lost(other)
-        case .processEnded(let other, let otherLife, let id, let life):
-            // The next process takes connections again, and through a cut nobody hears of a
-            // refusal.
-            guard self.node(other).incarnation == otherLife, !self.node(other).isUp,
-                self.passes(from: id, to: other), self.passes(from: other, to: id)
-            else { return }
-            self.processEnded(other, for: id, life: life)
-        case .stream(let event): self.streams?.handle(event)
-        case .stranger: self.stranger()
-        case .linkTurn(let id, let life, let turn): self.linkTurn(id, life: life, turn)
-        case .resume(let id, let life, let sleep):
-            guard self.node(id).incarnation == life else { return }
-            self.node(id).shells?.life.wake(sleep)
-            self.node(id).assets?.life.wake(sleep)
-            self.node(id).push?.life.wake(sleep)
-        case .overdue(let id, let life, let token): self.overdue(token, on: id, life: life)
-        case .synced(let id, let life): self.synced(id, life: life)
-        case .reported(let id, let event, let life): self.reported(event, to: id, life: life)
-        case .strike(let id, let life):
-            guard self.phase == .safety, self.node(id).incarnation == life else { return }
-            self.count(.crashOnRarePath)
-            self.crash(self.node(id), losesPower: true, backAfter: self.restartTime())
-        case .checkpoint(let id, let life): self.checkpoint(id, life: life)
-        case .mail(let event, let id, let life): self.handleMail(event, on: id, life: life)
-        case .restart(let id):
-            if !self.node(id).isUp, !self.node(id).isOut { self.start(self.node(id)) }
-        case .diskRoom(let id): self.node(id).files.setCapacity(nil)
-        case .think(let client): self.think(client)
-        case .request(let client, let number, let identity, let to):
-            self.request(client: client, number: number, identity: identity, to: to)
-        case .response(let client, let number, let answer):
-            self.respond(client: client, number: number, answer)
-        case .impatience(let client, let number, let attempt):
-            self.lostPatience(client: client, number: number, attempt: attempt)
-        case .fault: self.strike()
-        case .cut(let links, let time): self.cut(links, for: time)
-        case .heal(let number): self.cuts.removeAll { $0.number == number }
-        case .compareLogs:
+        case .process(let event, let id, let life): self.handle(event, at: id, life: life)
+        case .client(let event): self.handle(event)
+        case .fault(let event): self.handle(event)
+        case .link(let event): self.handle(event)
+        case .level(let event): self.handle(event)
+        case .check(let event): self.handle(event)
+        }
+    }
+
+    private func handle(_ event: CheckEvent) {
+        switch event {
+        case .logs:
             self.compareLogs()
             self.checkHeld()
-            self.queue.add(.compareLogs, at: self.now + 200_000_000)
-        case .checkConvergence: self.checkConvergence()
-        case .exchange(let id, let build): self.exchange(id, for: build)
-        case .finishExchange(let id): self.finishExchange(id)
-        case .raiseLevel: self.raiseLevel()
-        case .hearLevel(let id): self.hearLevel(id)
-        case .checkStreaming: self.checkStreaming()
+            self.queue.add(.check(.logs), at: self.now + 200_000_000)
+        case .convergence: self.checkConvergence()
+        case .streaming: self.checkStreaming()
         case .tearTail(let attempt): self.tearTail(attempt: attempt)
         case .endTornLeader: self.endTornLeader()
         }
@@ -406,17 +297,10 @@ package final class Simulation {
     /// Nothing of a process goes on behind the run.
     private func endShells() {
         for node in self.nodes {
-            node.assets?.end()
-            node.assets = nil
-            node.push?.end()
-            node.push = nil
-            node.shells?.end()
-            node.shells = nil
+            node.endParts()
             self.endLinks(of: node)
         }
-        self.placed?.executor.run()
-        self.assets?.executor.run()
-        self.push?.executor.run()
+        self.executor?.run()
     }
 
     /// Every row of every replica read back: S-14, I-3.

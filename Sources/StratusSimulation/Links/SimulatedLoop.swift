@@ -31,7 +31,7 @@ final class SimulatedLoop: LinkWorld, @unchecked Sendable {
         self.count += 1
         self.waiting[self.count] = action
         self.streams.simulation.queue.add(
-            .linkTurn(self.node.id, life: self.life, self.count), at: time)
+            .process(.linkTurn(self.count), self.node.id, life: self.life), at: time)
     }
 
     // MARK: LinkWorld

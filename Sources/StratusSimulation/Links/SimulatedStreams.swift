@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
 
 /// An event of a simulated connection.
@@ -75,7 +76,7 @@ final class SimulatedStreams {
     func count(_ what: String) { self.simulation.report.linkCounts[what, default: 0] += 1 }
 
     func add(_ event: StreamEvent, after delay: Int64) {
-        self.simulation.queue.add(.stream(event), at: self.simulation.now + delay)
+        self.simulation.queue.add(.link(.stream(event)), at: self.simulation.now + delay)
     }
 
     func handle(_ event: StreamEvent) {

@@ -32,7 +32,11 @@ extension Simulation {
                 linkChanged: { other, isOpen in
                     simulated.value.linkChanged(id, other, isOpen: isOpen)
                 },
-                processEnded: { other in simulated.value.processEnded(other, for: id, life: life) },
+                processEnded: { other in
+                    let node = simulated.value.node(id)
+                    guard node.incarnation == life, node.isUp else { return }
+                    simulated.value.processEnded(other, for: node)
+                },
                 refused: { other, refusal in
                     simulated.value.streams?.count("refused: \(refusal.reason)")
                     simulated.value.note("\(id) is refused by \(other): \(refusal.text)")
@@ -117,11 +121,9 @@ extension Simulation {
 
     /// Tells a node that the process of another has ended. Its links found that out, or the network
     /// in their place.
-    func processEnded(_ other: NodeID, for id: NodeID, life: UInt64) {
-        let node = self.node(id)
-        guard node.incarnation == life, node.isUp else { return }
-        self.note("\(id) finds that the process of \(other) has ended")
-        self.mix(16, id.raw, other.raw, 0, 0)
+    func processEnded(_ other: NodeID, for node: SimulatedNode) {
+        self.note("\(node.id) finds that the process of \(other) has ended")
+        self.mix(16, node.id.raw, other.raw, 0, 0)
         self.report.linkCounts["processes found ended", default: 0] += 1
         self.enter(node) { host, now, effects in
             host.peerEnded(other, at: now, into: &effects)
@@ -165,10 +167,10 @@ extension Simulation {
             }
         case .consensus(let group, let message):
             self.mix(1, from.raw, id.raw, message.term.raw, UInt64(group.raw))
-            self.deliver(message, of: group, from: from, to: id, life: life)
+            self.deliver(message, of: group, from: from, to: node)
         case .response(let response) where node.parcels[response.number] != nil:
             self.answered(response.number, response.answer, on: node)
-        default: self.hear(message, from: from, to: id, life: life)
+        default: self.hear(message, from: from, to: node)
         }
     }
 
@@ -191,17 +193,22 @@ extension Simulation {
         }
     }
 
-    func linkTurn(_ id: NodeID, life: UInt64, _ turn: UInt64) {
-        let node = self.node(id)
-        guard node.incarnation == life, node.isUp else { return }
+    func linkTurn(_ node: SimulatedNode, _ turn: UInt64) {
         node.links?.loop.run(turn)
         _ = self.hasEnded(node)
     }
 
-    func stranger() {
+    func handle(_ event: LinkEvent) {
+        switch event {
+        case .stream(let event): self.streams?.handle(event)
+        case .stranger: self.stranger()
+        }
+    }
+
+    private func stranger() {
         guard let streams, self.phase == .safety else { return }
         streams.sendStranger()
-        self.queue.add(.stranger, at: self.now + streams.drawTime(200...4_000))
+        self.queue.add(.link(.stranger), at: self.now + streams.drawTime(200...4_000))
     }
 
     // MARK: Coming right

@@ -1,11 +1,12 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 
 /// The parts that a node's process runs for the cluster's membership, as a real one does: the view
 /// on its disk, the router of requests, the follower of views, the keeper of moves, and the answers
 /// to other nodes' questions.
-final class ClusterShells: Sendable {
+final class ClusterShells: ProcessPart, Sendable {
     let life: ProcessLife
     let directory: ClusterDirectory
     let router: ClusterRouter
@@ -63,6 +64,10 @@ final class ClusterShells: Sendable {
     func end() {
         self.life.end()
         self.router.stop()
+    }
+
+    func hear(_ response: PeerResponse, from: NodeID) {
+        self.router.receive(response, from: from)
     }
 
     /// Says what the cluster is made of, then who this node is, until both are heard.

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 
 /// The requests of one process' asynchronous parts to replicas, its own and those of others, over

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 
 /// The base of one process' asynchronous parts: sleep, its own replicas, the network. Once the
@@ -70,7 +71,7 @@ final class ProcessLife: @unchecked Sendable {
             self.sleepCount += 1
             self.sleepers[self.sleepCount] = continuation
             self.simulation.queue.add(
-                .resume(self.node.id, life: self.number, sleep: self.sleepCount),
+                .process(.resume(sleep: self.sleepCount), self.node.id, life: self.number),
                 at: max(self.simulation.now, self.node.global(time)))
         }
     }

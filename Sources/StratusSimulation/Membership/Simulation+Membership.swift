@@ -2,6 +2,7 @@ import StratusAssets
 import StratusCluster
 import StratusCoding
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 import StratusStorage
@@ -41,11 +42,14 @@ extension Simulation {
 
     static func key(of number: Int) -> Bytes { Bytes("key of \(number)".utf8) }
 
+    /// Runs the tasks of the processes' parts; nil where there are none.
+    var executor: SimulatedExecutor? {
+        self.placed?.executor ?? self.assets?.executor ?? self.push?.executor
+    }
+
     /// Runs what has become ready by the last event, until everything waits.
     func pump() {
-        guard let executor = self.placed?.executor ?? self.assets?.executor ?? self.push?.executor,
-            !executor.isIdle
-        else { return }
+        guard let executor, !executor.isIdle else { return }
         for node in self.nodes where node.isUp { node.showTime(self.now) }
         executor.run()
         for node in self.nodes where node.isUp && node.files.isCrashed { _ = self.hasEnded(node) }
@@ -156,8 +160,7 @@ extension Simulation {
             return self.give(.notLeader(nil), to: request, token, node)
         }
         node.requests[token] = request
-        self.queue.add(
-            .overdue(node.id, life: node.incarnation, token), at: node.global(deadline) + 1_000_000)
+        self.add(.overdue(token), to: node, at: node.global(deadline) + 1_000_000)
         self.enter(node, group) { host, now, effects in
             host.with(group, at: now, into: &effects) { replica, out in
                 switch body {
@@ -172,10 +175,8 @@ extension Simulation {
         }
     }
 
-    func overdue(_ token: RaftGroup.RequestToken, on id: NodeID, life: UInt64) {
-        let node = self.node(id)
-        guard node.incarnation == life, let request = node.requests.removeValue(forKey: token)
-        else { return }
+    func overdue(_ token: RaftGroup.RequestToken, on node: SimulatedNode) {
+        guard let request = node.requests.removeValue(forKey: token) else { return }
         node.host?.replica(of: request.group)?.abandon(token)
         self.give(
             request.isWrite ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 100),
@@ -214,9 +215,7 @@ extension Simulation {
             }
             heard = again
         }
-        self.send(from: node.id, to: other) { life in
-            .peer(heard, from: node.id, to: other, life: life)
-        }
+        self.send(.peer(heard, from: node.id), from: node.id, to: other)
         return true
     }
 
@@ -232,17 +231,13 @@ extension Simulation {
         return far.peers.contains(one)
     }
 
-    func hear(_ message: PeerMessage, from: NodeID, to: NodeID, life: UInt64) {
-        let node = self.node(to)
-        guard node.incarnation == life, node.isUp else { return }
+    func hear(_ message: PeerMessage, from: NodeID, to node: SimulatedNode) {
         switch message {
         case .response(let response):
-            self.mix(9, from.raw, to.raw, response.number, 0)
-            node.shells?.router.receive(response, from: from)
-            node.assets?.asks.answer(response.number, response.answer)
-            node.push?.asks.answer(response.number, response.answer)
+            self.mix(9, from.raw, node.id.raw, response.number, 0)
+            for part in node.parts { part.hear(response, from: from) }
         case .request(let request):
-            self.mix(10, from.raw, to.raw, request.number, UInt64(request.group.raw))
+            self.mix(10, from.raw, node.id.raw, request.number, UInt64(request.group.raw))
             if case .node(let question) = request.body {
                 if let push = node.push, let question = try? NodeQuestion(decoding: question) {
                     push.hear(question, request.number)

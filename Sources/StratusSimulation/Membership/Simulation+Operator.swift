@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 
@@ -125,7 +126,7 @@ extension Simulation {
         }
         self.note("\(id) joins by view \(view.settings.revision)")
         self.report.membershipCounts["joined", default: 0] += 1
-        self.queue.add(.restart(id), at: self.now + 1_000_000)
+        self.queue.add(.fault(.restart(id)), at: self.now + 1_000_000)
     }
 
     // MARK: Dying

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 import StratusStorage
@@ -90,8 +91,7 @@ extension Simulation {
         guard self.placed != nil, self.streams == nil else { return }
         for other in self.nodes where other.isUp && other.id != node.id {
             let delay = self.delay(false)
-            self.queue.add(
-                .linkLost(other.id, to: node.id, life: other.incarnation), at: self.now + delay)
+            self.add(.linkLost(to: node.id), to: other, at: self.now + delay)
         }
     }
 

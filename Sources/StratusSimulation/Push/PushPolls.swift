@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusRecords
 
@@ -62,11 +63,16 @@ final class PushPolls: @unchecked Sendable {
     }
 
     func end() {
-        for seat in self.seats.values {
+        for seat in self.seatsInOrder {
             seat.waiter?.resume()
             seat.waiter = nil
         }
         self.seats = [:]
+    }
+
+    /// In an order that is the same in every run: a woken poll goes on when its turn comes.
+    private var seatsInOrder: [Seat] {
+        self.seats.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
     }
 
     // MARK: Attendance
@@ -104,7 +110,7 @@ final class PushPolls: @unchecked Sendable {
             self.attendance.heard(
                 from: node, databases, isWhole: isWhole, at: self.life.node.world.now)
         case .stirred(let names):
-            for seat in self.seats.values
+            for seat in self.seatsInOrder
             where !Set(self.names(seat.databases)).isDisjoint(with: names) {
                 self.wake(seat)
             }
@@ -115,7 +121,7 @@ final class PushPolls: @unchecked Sendable {
     /// A database has changed by way of this node.
     func changed(_ database: DatabaseID) {
         let name = Attendance.name(of: database)
-        for seat in self.seats.values where seat.databases.contains(database) { self.wake(seat) }
+        for seat in self.seatsInOrder where seat.databases.contains(database) { self.wake(seat) }
         let listeners = self.attendance.listeners(of: name, at: self.life.node.world.now)
         for node in listeners where node != self.life.node.id {
             self.say(.stirred([name]), to: node)

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPush
 import StratusRecords
@@ -9,7 +10,7 @@ import StratusStorage
 /// simulated providers. Its polls are in ``PushPolls``.
 ///
 /// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
-final class PushShells: @unchecked Sendable {
+final class PushShells: ProcessPart, @unchecked Sendable {
     struct Prepared {
         var target: PushTarget
         var hit: News.Hit
@@ -110,6 +111,10 @@ final class PushShells: @unchecked Sendable {
         self.life.end()
         self.asks.end()
         self.polls.end()
+    }
+
+    func hear(_ response: PeerResponse, from _: NodeID) {
+        self.asks.answer(response.number, response.answer)
     }
 
     func hear(_ question: NodeQuestion, _ number: UInt64) { self.polls.hear(question, number) }

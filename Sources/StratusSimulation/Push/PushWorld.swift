@@ -1,4 +1,5 @@
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPush
 import StratusRecords

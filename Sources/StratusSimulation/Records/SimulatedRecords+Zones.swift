@@ -1,4 +1,5 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusRecords
 

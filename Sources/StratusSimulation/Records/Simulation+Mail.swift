@@ -33,18 +33,15 @@ enum MailEvent {
 extension Simulation {
     func startCarrying(on node: SimulatedNode) {
         guard self.records?.buckets != nil else { return }
-        self.queue.add(
-            .mail(.look, node.id, life: node.incarnation), at: self.now + 10_000_000)
+        self.add(.mail(.look), to: node, at: self.now + 10_000_000)
     }
 
-    func handleMail(_ event: MailEvent, on id: NodeID, life: UInt64) {
-        let node = self.node(id)
-        guard node.incarnation == life, node.isUp else { return }
+    func handle(_ event: MailEvent, on node: SimulatedNode) {
         switch event {
         case .look: self.lookForMail(on: node)
         case .woke: self.tell(node, .woke)
         case .arrived(let parcel, let number, let from, let life):
-            self.mix(12, from.raw, id.raw, number, UInt64(parcel.group.raw))
+            self.mix(12, from.raw, node.id.raw, number, UInt64(parcel.group.raw))
             self.take(
                 .command(self.envelope(parcel, by: node)), of: parcel.group, as: self.drawToken(),
                 for: .carrier(from, life: life, parcel: number),
@@ -60,7 +57,7 @@ extension Simulation {
     /// Looks for mail, as a node's carrier does when it is told of news.
     private func lookForMail(on node: SimulatedNode) {
         let pause = Int64.random(in: 10...100, using: &self.diskRandom) * 1_000_000
-        self.queue.add(.mail(.look, node.id, life: node.incarnation), at: self.now + pause)
+        self.add(.mail(.look), to: node, at: self.now + pause)
         for group in self.clientGroups {
             guard let partition = node.partitions[group],
                 node.host?.replica(of: group)?.raft.role == .leader
@@ -88,9 +85,7 @@ extension Simulation {
                 case .deliver(let bag): self.post(.deliver(bag), bag.route, from: node)
                 case .release(let receipt): self.post(.release(receipt), receipt.route, from: node)
                 case .wake(let time):
-                    self.queue.add(
-                        .mail(.woke, node.id, life: node.incarnation),
-                        at: max(self.now, node.global(time)))
+                    self.add(.mail(.woke), to: node, at: max(self.now, node.global(time)))
                 case .alarm(let route, let trouble):
                     self.invariants.report("mail arrives", "\(route): \(trouble)")
                 }
@@ -112,9 +107,7 @@ extension Simulation {
         let number = self.nextToken
         node.parcels[number] = Parcel(route: route, command: command)
         self.records?.count("parcels")
-        self.queue.add(
-            .mail(.overdue(number), node.id, life: node.incarnation),
-            at: self.now + 5_000_000_000)
+        self.add(.mail(.overdue(number)), to: node, at: self.now + 5_000_000_000)
         self.dispatch(number, from: node)
     }
 
@@ -139,11 +132,9 @@ extension Simulation {
             self.again(number, on: node)
             return
         }
-        self.send(from: node.id, to: target) { life in
-            .mail(
-                .arrived(parcel, number, from: node.id, life: node.incarnation), target, life: life
-            )
-        }
+        self.send(
+            .mail(.arrived(parcel, number, from: node.id, life: node.incarnation)),
+            from: node.id, to: target)
     }
 
     private func envelope(_ parcel: Parcel, by node: SimulatedNode) -> Command {
@@ -153,8 +144,7 @@ extension Simulation {
     }
 
     private func again(_ number: UInt64, on node: SimulatedNode) {
-        self.queue.add(
-            .mail(.again(number), node.id, life: node.incarnation), at: self.now + 30_000_000)
+        self.add(.mail(.again(number)), to: node, at: self.now + 30_000_000)
     }
 
     /// The node that was asked answers.
@@ -162,10 +152,8 @@ extension Simulation {
         _ answer: PeerResponse.Answer, to carrier: NodeID, life: UInt64, _ parcel: UInt64,
         from node: SimulatedNode
     ) {
-        self.send(from: node.id, to: carrier) { current in
-            // A later process of the carrier knows of no such parcel.
-            .mail(.answered(parcel, answer), carrier, life: current == life ? life : 0)
-        }
+        // A later process of the carrier knows of no such parcel.
+        self.send(.mail(.answered(parcel, answer)), from: node.id, to: carrier, life: life)
     }
 
     func answered(

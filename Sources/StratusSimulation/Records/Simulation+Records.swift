@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import StratusStorage
@@ -191,7 +192,7 @@ extension Simulation {
         let jobs = RegisterName(group: leader.group, register: RegisterName.jobs)
         if self.closing.isEmpty, self.clients[0].current == nil {
             self.closing.append(jobs)
-            self.queue.add(.think(0), at: self.now + 1_000_000)
+            self.queue.add(.client(.think(0)), at: self.now + 1_000_000)
         }
         return "\(leader.group) has jobs left"
     }

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
 import StratusRecords
 

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 import StratusRecords
@@ -59,7 +60,7 @@ extension Simulation {
             await life.simulation.goOn(by: RecordErrand(shells: shells))
             life.simulation.recovery?.isDone = true
         }
-        self.queue.add(.checkConvergence, at: self.now + 200_000_000)
+        self.queue.add(.check(.convergence), at: self.now + 200_000_000)
     }
 
     private func giveWhatClientsHave(_ history: inout LostHistory) {
@@ -280,7 +281,7 @@ extension Simulation {
         guard self.now < recovery.deadline else {
             return self.fails("\(recovery.stage) does not end")
         }
-        self.queue.add(.checkConvergence, at: self.now + 200_000_000)
+        self.queue.add(.check(.convergence), at: self.now + 200_000_000)
     }
 
     private func loseMajority() {
@@ -312,7 +313,7 @@ extension Simulation {
             await life.simulation.checkRecovered(by: RecordErrand(shells: shells))
             life.simulation.recovery?.isDone = true
         }
-        self.queue.add(.checkConvergence, at: self.now + 200_000_000)
+        self.queue.add(.check(.convergence), at: self.now + 200_000_000)
     }
 
     // MARK: Afterwards

@@ -1,9 +1,9 @@
 import StratusContainers
+import StratusDoubles
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway

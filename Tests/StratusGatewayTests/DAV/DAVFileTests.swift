@@ -1,9 +1,9 @@
 import StratusAssets
+import StratusDoubles
 import StratusHTTP
 import StratusModel
 import StratusRecords
 import StratusRuntime
-import StratusSimulation
 import Synchronization
 import Testing
 

@@ -1,8 +1,8 @@
+import StratusDoubles
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway

@@ -1,8 +1,8 @@
+import StratusDoubles
 import StratusHTTP
 import StratusModel
 import StratusRecords
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway

@@ -1,9 +1,9 @@
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import WireScenarios

@@ -1,9 +1,9 @@
+import StratusDoubles
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway

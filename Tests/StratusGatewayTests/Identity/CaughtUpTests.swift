@@ -1,8 +1,8 @@
 import StratusCluster
+import StratusDoubles
 import StratusIdentity
 import StratusModel
 import StratusRecords
-import StratusSimulation
 import Synchronization
 import Testing
 

@@ -1,10 +1,10 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusSealing
-import StratusSimulation
 import Synchronization
 import Testing
 

@@ -1,11 +1,11 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
-import StratusSimulation
 import Synchronization
 import Testing
 

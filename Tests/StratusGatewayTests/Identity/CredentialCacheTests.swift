@@ -1,7 +1,7 @@
 import StratusCluster
+import StratusDoubles
 import StratusIdentity
 import StratusModel
-import StratusSimulation
 import Synchronization
 import Testing
 

@@ -1,11 +1,11 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusQuery
 import StratusRecords
-import StratusSimulation
 import Testing
 
 @testable import WireScenarios

@@ -1,9 +1,9 @@
 import StratusContainers
+import StratusDoubles
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
-import StratusSimulation
 import Synchronization
 import Testing
 

@@ -1,10 +1,10 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
-import StratusSimulation
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
@@ -9,7 +10,6 @@ import StratusQuery
 import StratusRecords
 import StratusRuntime
 import StratusSealing
-import StratusSimulation
 import Testing
 import WireScenarios
 

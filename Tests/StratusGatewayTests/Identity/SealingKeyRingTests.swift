@@ -1,9 +1,9 @@
 import StratusCluster
+import StratusDoubles
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusSealing
-import StratusSimulation
 import Testing
 import WireScenarios
 

@@ -1,11 +1,11 @@
 import StratusCluster
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
 import StratusSealing
-import StratusSimulation
 import Synchronization
 import Testing
 

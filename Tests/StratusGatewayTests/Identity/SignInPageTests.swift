@@ -1,10 +1,10 @@
 import StratusCluster
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
-import StratusSimulation
 import Synchronization
 import Testing
 

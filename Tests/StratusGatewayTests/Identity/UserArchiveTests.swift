@@ -1,12 +1,12 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import WireScenarios

@@ -1,10 +1,10 @@
 import StratusContainers
+import StratusDoubles
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway

@@ -1,11 +1,11 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
-import StratusSimulation
 import Synchronization
 import Testing
 

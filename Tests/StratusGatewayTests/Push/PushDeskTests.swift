@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusDoubles
 import StratusHTTP
 import StratusIdentity
 import StratusModel
@@ -6,7 +7,6 @@ import StratusPush
 import StratusRecords
 import StratusRuntime
 import StratusSealing
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway

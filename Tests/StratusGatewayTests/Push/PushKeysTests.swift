@@ -1,9 +1,9 @@
 import StratusCluster
+import StratusDoubles
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusSealing
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway

@@ -1,10 +1,10 @@
 import StratusCluster
 import StratusCommandLine
+import StratusDoubles
 import StratusHTTP
 import StratusModel
 import StratusPlacement
 import StratusRuntime
-import StratusSimulation
 import Synchronization
 import Testing
 
@@ -72,8 +72,6 @@ import Testing
     /// Three founders, the second drained by somebody who knew what it costs, one partition on the
     /// move.
     static func view() throws -> ClusterView {
-        var rows = MemoryRowStore()
-        var state = SystemState()
         let nodes = (1...4).map { number in
             ClusterNode(
                 id: NodeID(UInt32(number)), name: "node-\(number)",
@@ -86,22 +84,7 @@ import Testing
                     nodes: nodes)),
             .drain(NodeID(2), leavesWhenEmpty: false, acceptedReplicaCount: nil),
         ]
-        for (number, command) in commands.enumerated() {
-            let outcome = try state.apply(
-                command.enveloped(
-                    identity: RequestIdentity(high: 0, low: UInt64(number)),
-                    deadlineMilliseconds: .max, principal: Principal(kind: .administrator)),
-                at: EntryPosition(
-                    index: LogIndex(UInt64(number + 1)), time: HybridTime(milliseconds: 1)),
-                over: &rows)
-            #expect(outcome.verdict == .decided)
-        }
-        let query = Query(kind: .system, body: SystemQuery.view.encoded())
-        guard
-            case .view(let view?) = try SystemAnswer(
-                decoding: state.answer(query, over: rows).body)
-        else { throw SystemRefusal(.notFormed) }
-        return view
+        return try DrainProgressTests.views(commands).last!
     }
 
     private func ask(_ cluster: (any ClusterControl)?) async throws -> (Int, JSONValue) {

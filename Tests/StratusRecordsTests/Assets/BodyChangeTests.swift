@@ -1,7 +1,7 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Testing
 

@@ -1,8 +1,8 @@
 import StratusCluster
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import StratusSQLite
-import StratusSimulation
 import StratusStorage
 import Synchronization
 

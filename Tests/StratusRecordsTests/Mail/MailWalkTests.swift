@@ -1,7 +1,7 @@
 import Foundation
+import StratusDoubles
 import StratusModel
 import StratusRecords
-import StratusSimulation
 import Testing
 
 /// Mail from partition to partition through the real log, consensus, rows and router, with the

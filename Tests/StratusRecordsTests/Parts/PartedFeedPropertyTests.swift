@@ -1,6 +1,6 @@
 import Foundation
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import Testing
 
 @testable import StratusRecords
