@@ -52,8 +52,8 @@ package struct AdminClient: Sendable {
         self.node = target.node
         self.hasCertificate = target.certificateFile != nil
         var limits = HTTPLimits()
-        // ``send(_:_:body:contentType:deadline:)`` has its own; what is handed over piece by piece has
-        // none.
+        // ``send(_:_:body:contentType:deadline:)`` has its own; what is handed over piece by piece
+        // has none.
         limits.bodySizeMax = ByteCount(.max)
         self.client = HTTPClient(
             try await Self.endpoint(target), loop: loop, idleCountMax: 1, limits: limits)

@@ -80,7 +80,7 @@ struct DAVHandler: Sendable {
         }
         try self.handler.rates?.check(address: request.peer, at: self.handler.world.now)
         guard let route = DAVRoute(path: request.head.path) else {
-            // Some clients look for every folder above their own, and make those that are not found.
+            // Some clients look for every folder above their own, and make those that they miss.
             if DAVRoute.isAboveStores(request.head.path) {
                 throw DAVFailure(403, "a store is at /dav/<container>/<environment>/")
             }

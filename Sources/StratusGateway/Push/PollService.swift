@@ -241,8 +241,8 @@ struct PollService: Sendable {
             return nil
         }
 
-        /// The place whose subscription that fires once has been told and is still to be deleted. What
-        /// is told next takes its place in the stream's ID.
+        /// The place whose subscription that fires once has been told and is still to be deleted.
+        /// What is told next takes its place in the stream's ID.
         private var unsettledOnce: Int? {
             guard let stream, let spent = stream.taken.spent,
                 stream.unsettled.contains(spent.database)

@@ -10,12 +10,13 @@ package import StratusSealing
 /// another key under that number sees that it differs, and wraps nothing under it. So no two nodes
 /// ever wrap under different keys of one number.
 ///
-/// The row is a ``MasterCheck``, and its name the version, 4 bytes big-endian. Version 0 has no row:
-/// it comes from the secret that all nodes share.
+/// The row is a ``MasterCheck``, and its name the version, 4 bytes big-endian. Version 0 has no
+/// row: it comes from the secret that all nodes share.
 ///
 /// A version is forgotten in two steps. First the row says that it leaves, and nobody begins to
-/// wrap under it. What somebody had begun before is done or refused after ``settling``. Whoever then
-/// sees that nothing is under the version frees it. Its key never comes under that version again.
+/// wrap under it. What somebody had begun before is done or refused after ``settling``. Whoever
+/// then sees that nothing is under the version frees it. Its key never comes under that version
+/// again.
 package struct MasterAgreement: Sendable {
     package static let home = ShardKey.account("master keys")
     /// Versions that are noted at a time: each has been given to a node once.

@@ -97,8 +97,8 @@ extension Simulation {
         return nil
     }
 
-    /// The database's feed from where a client stands to its end, with all zones on the way. At rest
-    /// its token stands still.
+    /// The database's feed from where a client stands to its end, with all zones on the way. At
+    /// rest its token stands still.
     private func walkAll(
         as client: Int, _ bits: BucketMask, _ replicas: [GroupID: Replica]
     ) -> Violation? {
