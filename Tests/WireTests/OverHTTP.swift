@@ -2,7 +2,8 @@ import Foundation
 import Synchronization
 import WireScenarios
 
-/// A wire of real requests to a real process, each over a connection of its own.
+/// A wire of real requests to real processes, each over a connection of its own. Requests go to the
+/// nodes in turn.
 final class OverHTTP: Wire {
     let server: ServerProcess
     /// The number of buckets of each container's public database.
@@ -10,6 +11,7 @@ final class OverHTTP: Wire {
     /// The same of each private database.
     private let zoneBucketCount: Int
     private let containerCount = Atomic(0)
+    private let connectionCount = Atomic(0)
 
     init(_ server: ServerProcess, bucketCount: Int = 1, zoneBucketCount: Int = 1) {
         self.server = server
@@ -24,9 +26,15 @@ final class OverHTTP: Wire {
     /// The same server, and containers whose owners' custom zones are spread.
     static let zoned = Task { OverHTTP(try await strict.value.server, zoneBucketCount: 4) }
 
+    /// Three nodes, and containers whose owners' custom zones are spread.
+    static let zonedCluster = Task {
+        OverHTTP(try await ServerProcess.cluster(), zoneBucketCount: 4)
+    }
+
     func connect() throws -> Socket {
-        try Socket(
-            host: self.server.url.host ?? "127.0.0.1", port: UInt16(self.server.url.port ?? 80))
+        let number = self.connectionCount.add(1, ordering: .relaxed).newValue
+        let url = self.server.urls[number % self.server.urls.count]
+        return try Socket(host: url.host ?? "127.0.0.1", port: UInt16(url.port ?? 80))
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

@@ -25,6 +25,13 @@ struct WireTests {
         try await scenario.run(over: try await OverHTTP.zoned.value)
     }
 
+    @Test(arguments: Scenario.all)
+    func `over HTTP, with custom zones in four buckets of three nodes`(
+        scenario: Scenario
+    ) async throws {
+        try await scenario.run(over: try await OverHTTP.zonedCluster.value)
+    }
+
     /// A second development user exists because a test of permissions needs two people (decision
     /// 0052).
     @Test
