@@ -96,9 +96,8 @@ package struct UserArchive: Sendable {
             steps.append(.subscriptions(part, isShared: false, user: user))
         }
         steps.append(.subscriptions(owned, isShared: true, user: user))
-        if open.parts.count == 1 {
-            steps.append(.subscriptions(open.parts[0], isShared: false, user: user))
-        }
+        // Every part of a public database has all of them.
+        steps.append(.subscriptions(open.parts[0], isShared: false, user: user))
         return ArchiveWalk(reader: reader, steps: steps)
     }
 

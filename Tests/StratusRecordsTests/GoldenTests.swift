@@ -174,6 +174,7 @@ import Testing
             ("command-reserve-references-2", .reserveReferences(Self.reservation(.second))),
             ("command-recover-1", .recover(.first)),
             ("command-recover-2", .recover(.second)),
+            ("command-recover-3", .recover(.third)),
             ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
             (
                 "command-modify-subscriptions-1",

@@ -63,6 +63,33 @@ import Testing
         #expect(try rows.checkpoint().isComplete)
     }
 
+    @Test func `reads in one piece that fail throw away nothing that somebody keeps back`() throws {
+        let rows = try self.open()
+        let keys: [Bytes] = [[1], [2], [3]]
+        func failing() {
+            #expect(throws: StoreError.self) {
+                try rows.reading { () throws(StoreError) in
+                    for key in keys { _ = try rows.row(.request, key.span.bytes) }
+                    throw StoreError(.io, "in the middle")
+                }
+            }
+        }
+        try rows.beginTransaction()
+        let first = keys[0]
+        try rows.put(.request, first.span.bytes, first.span.bytes)
+        failing()
+        #expect(rows.isInTransaction)
+        try rows.commitTransaction()
+        #expect(try rows.row(.request, first.span.bytes) == first)
+        // Within reads that go on, only the inner ones end.
+        try rows.reading { () throws(StoreError) in
+            for key in keys { _ = try rows.row(.request, key.span.bytes) }
+            failing()
+            #expect(rows.isInTransaction)
+        }
+        #expect(!rows.isInTransaction)
+    }
+
     /// Goal: rows that are kept back cannot be told from rows written at once, whatever is put,
     /// removed, read, scanned, committed and rolled back. Method: the same random steps on a
     /// database with transactions, on one without, and on a dictionary.

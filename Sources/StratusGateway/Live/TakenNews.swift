@@ -25,8 +25,8 @@ struct TakenNews: Sendable, Equatable {
     var spent: Spent?
 
     static let purpose: UInt8 = 0x23
-    /// Parts of a private database, and the public one.
-    private static let countMax = Bucket.countMax + 2
+    /// Parts of a private database and of the public one.
+    private static let countMax = 2 * Bucket.countMax + 1
 
     func text(at place: FeedPlace, of token: Bytes, sealedWith cipher: TokenCipher) -> String {
         var writer = ByteWriter()

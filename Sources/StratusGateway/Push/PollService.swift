@@ -182,13 +182,14 @@ struct PollService: Sendable {
             var failure: (any Error)?
             for registration in stored.device.registrations {
                 if let stream, !stream.tells(registration) { continue }
-                var layout = ContainerLayout()
+                let layout: ContainerLayout
                 do {
                     layout = try await self.handler.authenticator.layout(
                         of: registration.container)
-                } catch { failure = error }
-                // Nobody can subscribe in the buckets of a public database, so a look asks none.
-                layout.publicBucketCount = 1
+                } catch {
+                    failure = error
+                    layout = ContainerLayout()
+                }
                 for database in registration.databases(layout) {
                     var place = Place(registration: registration, database: database)
                     place.position = self.stream?.taken.positions[Attendance.name(of: database)]
@@ -393,31 +394,16 @@ struct PollService: Sendable {
             _ place: Place, _ from: NewsPosition, _ to: NewsPosition, _ spent: String?,
             until deadline: MonotonicTime
         ) async throws {
+            if let spent {
+                let layout = try await self.handler.authenticator.layout(
+                    of: place.registration.container)
+                try await SpentCopies(router: self.handler.router, world: self.handler.world)
+                    .delete(
+                        spent, firedIn: place.database, of: place.registration, layout,
+                        until: deadline)
+            }
             try await self.follow(
                 place, .advance(from: from, to: to, spent: spent), until: deadline)
-            guard let spent else { return }
-            // One that fires once for a whole database in parts has copies in the others.
-            let layout = try await self.handler.authenticator.layout(
-                of: place.registration.container)
-            let others = place.registration.databases(layout).filter {
-                $0.scope == place.database.scope && $0 != place.database
-            }
-            for part in others { try await self.delete(spent, in: part, place, until: deadline) }
-        }
-
-        private func delete(
-            _ id: String, in part: DatabaseID, _ place: Place, until deadline: MonotonicTime
-        ) async throws {
-            guard let principal = place.principal else { return }
-            let command = RecordCommand.modifySubscriptions(
-                ModifySubscriptions(database: part, operations: [.delete(id)])
-            ).enveloped(
-                container: part.container, identity: self.handler.world.drawIdentity(),
-                deadlineMilliseconds: self.handler.world.wallMilliseconds + 10_000
-                    + self.handler.router.leadMilliseconds,
-                schemaVersion: 0, principal: principal)
-            _ = try await self.handler.router.submit(
-                command, to: .database(part), deadline: deadline)
         }
 
         private func follow(

@@ -166,7 +166,9 @@ extension PushDesk {
         var database = layout.privateDatabase(of: question.user, in: question.container)
             .part(of: question.zone)
         if question.isPublic {
-            database = DatabaseID(container: question.container, scope: .public, owner: "")
+            database =
+                PublicDatabase(of: question.container, bucketCount: layout.publicBucketCount)
+                .part(of: question.record)
         }
         let reason: Subscription.Reasons =
             switch question.change {

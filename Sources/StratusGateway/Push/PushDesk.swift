@@ -43,6 +43,8 @@ package struct PreparedPush: Sendable {
     fileprivate var from: NewsPosition
     fileprivate var to: NewsPosition
     fileprivate var spent: String?
+    /// Whose it is.
+    fileprivate var registration: Device.Registration?
     /// What it tells of.
     package fileprivate(set) var change = PushTrail.Change(event: 0, subscription: "", zone: "")
 
@@ -152,6 +154,7 @@ package struct PushDesk: Sendable {
                 else { return .held(Self.heldPause) }
                 push.from = follower
                 push.to = news.position
+                push.registration = registration
                 push.change = PushTrail.Change(hit, at: news.position.number)
                 push.preparedAt = judgedAt
                 return .push(push)
@@ -286,6 +289,13 @@ package struct PushDesk: Sendable {
 
     /// Moves the device past a push that its provider has taken, or that is given up.
     package func settle(_ push: PreparedPush, until deadline: MonotonicTime) async throws {
+        if let spent = push.spent, let registration = push.registration {
+            let layout =
+                try await self.authenticator?.layout(of: registration.container)
+                ?? ContainerLayout()
+            try await SpentCopies(router: self.router, world: self.world).delete(
+                spent, firedIn: push.target.database, of: registration, layout, until: deadline)
+        }
         try await self.follow(
             push.target, .advance(from: push.from, to: push.to, spent: push.spent),
             until: deadline)

@@ -34,7 +34,10 @@ struct PushPayload {
             place.zone = record.zone.name
             tag = record.tag
         }
-        let circumstances = place.circumstances(0x20, Bytes(String(tag.raw).utf8))
+        var name = String(tag.raw)
+        // Each bucket of a public database counts its own tags.
+        if let bucket = database.recordBucket { name += " \(bucket.number)" }
+        let circumstances = place.circumstances(0x20, Bytes(name.utf8))
         return tokens.identity(of: circumstances).uuid
     }
 

@@ -265,17 +265,15 @@ struct TokenService: Sendable {
 
 extension Device.Registration {
     /// The databases whose subscriptions can fire for it: of a spread private one every part, since
-    /// a zone may come to be in any. A server key has no private one. The buckets of a public
-    /// database take no subscriptions yet.
+    /// a zone may come to be in any, and of a public one every bucket. A server key has no private
+    /// one.
     func databases(_ layout: ContainerLayout) -> [DatabaseID] {
         var databases: [DatabaseID] = []
         if !self.isServerKey {
             databases +=
                 layout.privateDatabase(of: self.userRecordName, in: self.container).parts
         }
-        if layout.publicBucketCount == 1 {
-            databases.append(DatabaseID(container: self.container, scope: .public, owner: ""))
-        }
         return databases
+            + PublicDatabase(of: self.container, bucketCount: layout.publicBucketCount).parts
     }
 }

@@ -63,15 +63,13 @@ struct QueryService: Sendable {
     ) async throws -> (predicate: RecordPredicate, zone: String?, type: RecordType) {
         guard let target = try self.target(of: request) else { throw InputRefusal.zoneNotFound }
         guard request.recordType != "Users" else { throw InputRefusal.usersQueried }
-        guard target.buckets == nil else {
-            throw ClientError(
-                .badRequest, "a public database in buckets takes no subscriptions yet")
-        }
         var (predicate, schema) = try await self.predicate(of: request, at: target)
         predicate.sorts = []
         _ = try await self.page(
             QueryPageAsk(
-                database: target.database, zone: target.isZoneWide ? nil : target.zone.name,
+                // One bucket knows as well as all of them whether the query can be asked.
+                database: target.buckets == nil ? target.database : target.place.home,
+                zone: target.isZoneWide ? nil : target.zone.name,
                 predicate: predicate, limit: 1, touchCountMax: 1,
                 requiresIndexes: self.exchange.handler.settings.requiresIndexes(
                     in: self.exchange.route.container.environment)), schema: schema)

@@ -61,8 +61,8 @@ struct SubscriptionService: Sendable {
         }
         let operations = items.compactMap { try? $0.read.get() }
         let results: [SubscriptionResult]
-        if let database = self.exchange.spreadDatabase {
-            results = try await self.modify(operations, of: database)
+        if let parts = self.parts {
+            results = try await self.modify(operations, of: parts)
         } else {
             results = try await self.submit(operations, to: self.exchange.ownDatabase)
         }
@@ -151,10 +151,10 @@ struct SubscriptionService: Sendable {
     private func found(_ ids: [String]?) async throws -> [Subscription?] {
         try self.requireLevel()
         if ids?.isEmpty == true { return [] }
-        guard let database = self.exchange.spreadDatabase else {
+        guard let parts = self.parts else {
             return try await self.found(ids, in: self.exchange.ownDatabase)
         }
-        return try await self.found(ids, of: database)
+        return try await self.found(ids, of: parts)
     }
 
     func found(_ ids: [String]?, in database: DatabaseID) async throws -> [Subscription?] {

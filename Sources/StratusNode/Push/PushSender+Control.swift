@@ -94,15 +94,16 @@ extension PushSender: PushControl {
                 device: push.target.token, lane: push.lane.description, isAccepted: isAccepted,
                 answer: answer)
         }
-        // First: nothing is left open where no token can be made.
-        let authorization = try await self.authorization(of: push)
-        let connection: any PushConnection
-        do { connection = try await self.connector.connect(for: push) } catch {
-            return trial(false, "the provider cannot be found: \(error)")
-        }
         // A connection of its own: what the lanes do is not disturbed.
-        let answer = await connection.send(push, authorization: authorization)
-        await connection.close()
+        let answer: PushAnswer
+        switch try await Self.once(
+            authorize: { try await self.authorization(of: push) },
+            connect: { try await self.connector.connect(for: push) },
+            send: { await $0.send(push, authorization: $1) })
+        {
+        case .unfound(let error): return trial(false, "the provider cannot be found: \(error)")
+        case .answered(let given): answer = given
+        }
         switch answer.verdict {
         case .accepted: return trial(true, "accepted")
         case .gone: return trial(false, "the provider says that the device is gone")
@@ -111,6 +112,25 @@ extension PushSender: PushControl {
         case .dropped(let reason): return trial(false, "the provider refuses it: \(reason)")
         case nil: return trial(false, Self.text(answer.lane))
         }
+    }
+
+    enum Once {
+        case unfound(any Error)
+        case answered(PushAnswer)
+    }
+
+    /// One push over a connection that is made for it and closed behind it. The token comes first:
+    /// nothing is left open where none can be made.
+    static func once(
+        authorize: () async throws -> String, connect: () async throws -> any PushConnection,
+        send: (any PushConnection, _ authorization: String) async -> PushAnswer
+    ) async throws -> Once {
+        let authorization = try await authorize()
+        let connection: any PushConnection
+        do { connection = try await connect() } catch { return .unfound(error) }
+        let answer = await send(connection, authorization)
+        await connection.close()
+        return .answered(answer)
     }
 
     private static func text(_ answer: PushLane.Answer) -> String {

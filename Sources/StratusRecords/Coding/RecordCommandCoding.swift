@@ -94,7 +94,7 @@ extension RecordCommand {
         case .reserveReferences(let reserve):
             writer.write((reserve.edition == .first ? 7 : 9) as UInt8)
             reserve.write(to: &writer)
-        case .recover(let edition): writer.write((edition == .first ? 8 : 11) as UInt8)
+        case .recover: writer.write(self.number)
         case .auditLinks(let audit):
             writer.write(10 as UInt8)
             writer.write(partOf: audit.database)
@@ -188,6 +188,7 @@ extension RecordCommand {
             self = .auditLinks(
                 AuditLinks(database: try reader.databasePart(container: container)))
         case 11: self = .recover(.second)
+        case 131: self = .recover(.third)
         case 12:
             self = .modifySubscriptions(
                 try ModifySubscriptions(from: &reader, container: container))

@@ -24,6 +24,7 @@ extension RecordCommand: Levelled {
         case .reserveReferences(let reserve): reserve.edition == .first ? 7 : 9
         case .recover(.first): 8
         case .recover(.second): 11
+        case .recover(.third): 131
         case .auditLinks: 10
         case .modifySubscriptions: 12
         case .followNews: 13
@@ -195,7 +196,7 @@ extension InboundLink: FixedLevel {
 }
 
 extension PartitionCounters: Levelled {
-    var level: FeatureLevel { self.turnFloor == 0 ? .one : .two }
+    var level: FeatureLevel { self.turnFloor == 0 && self.eventFloor == 0 ? .one : .two }
 }
 
 extension DatabaseRow: Levelled {

@@ -8,6 +8,9 @@ package enum RecoverPartition: Sendable, Equatable {
     /// Also turns of databases that it does not know: those that are made later begin beyond all
     /// that was lost. For clusters of feature level 2.
     case second
+    /// Also numbers of events, and everything that stands at one: no position of a poll or a
+    /// stream that was given out before names an event of later.
+    case third
 }
 
 extension RecoverPartition {
@@ -18,11 +21,11 @@ extension RecoverPartition {
     ///
     /// - Parameters:
     ///   - time: of its entry, which may be far ahead of the clock of the node that recovers.
-    ///   - level: of the cluster. Nodes of level 1 would not understand the second edition.
+    ///   - level: of the cluster. Nodes of level 1 understand the first edition only.
     package static func firstCommand(
         at time: HybridTime, level: FeatureLevel, identity: RequestIdentity
     ) -> Command {
-        RecordCommand.recover(level >= .two ? .second : .first).enveloped(
+        RecordCommand.recover(level >= .two ? .third : .first).enveloped(
             container: ContainerReference(container: "", environment: .production),
             identity: identity,
             deadlineMilliseconds: time.milliseconds + Self.patienceMilliseconds,

@@ -33,15 +33,19 @@ struct PartitionCounters: Equatable {
     var tagFloor: UInt64 = 0
     /// Beyond every turn of databases that a recovery has lost. Feature level 2.
     var turnFloor: UInt64 = 0
+    /// Beyond every number of events that a recovery has lost. Feature level 2.
+    var eventFloor: UInt64 = 0
 
     func encoded() -> Bytes {
-        var writer = ByteWriter(reserving: 28)
-        let format: UInt8 = self.turnFloor != 0 ? 3 : self.tagFloor != 0 ? 2 : 1
+        var writer = ByteWriter(reserving: 36)
+        let older: UInt8 = self.turnFloor != 0 ? 3 : self.tagFloor != 0 ? 2 : 1
+        let format = self.eventFloor != 0 ? 4 : older
         writer.write(format)
         writer.write(varint: UInt64(self.nextDatabase))
         writer.write(varint: UInt64(self.nextZone))
         if format > 1 { writer.write(varint: self.tagFloor) }
         if format > 2 { writer.write(varint: self.turnFloor) }
+        if format > 3 { writer.write(varint: self.eventFloor) }
         return writer.bytes
     }
 
@@ -49,11 +53,12 @@ struct PartitionCounters: Equatable {
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = try reader.format(1...3)
+        let format = try reader.format(1...4)
         self.nextDatabase = try reader.number32()
         self.nextZone = try reader.number32()
         if format > 1 { self.tagFloor = try reader.varint() }
         if format > 2 { self.turnFloor = try reader.varint() }
+        if format > 3 { self.eventFloor = try reader.varint() }
         try reader.finish()
     }
 }

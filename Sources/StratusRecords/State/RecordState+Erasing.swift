@@ -66,7 +66,8 @@ extension RecordState {
         of database: DatabaseNumber, limit: Int, over rows: inout some RowStore
     ) throws(StoreError) -> Bool {
         // The cache may not know what is half gone.
-        self.cache.remember(WatchRow(), of: database)
+        let floor = try StoredRows.counters(over: rows).eventFloor
+        self.cache.remember(WatchRow(above: floor), of: database)
         var left = limit
         for (table, start) in StoredRows.watchedRanges(database) {
             let keys = try rows.keys(table, from: start, to: Keys.end(of: start), limit: left)

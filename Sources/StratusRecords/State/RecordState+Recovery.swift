@@ -14,6 +14,10 @@ extension RecordState {
     private static let tagStride: UInt64 = 1 << 40
     private static let turnStride: UInt64 = 1 << 32
     private static let keyStride: UInt32 = 1 << 16
+    /// How far everything moves that counts by the numbers of events. All of it moves by the same:
+    /// so a follower stands where it stood, and what it was not told it still is.
+    private static let eventStride: UInt64 = 1 << 40
+    private static let rowPage = 500
 
     /// The beginning of the next stride.
     private static func lifted(_ number: UInt64, by stride: UInt64 = tagStride) -> UInt64 {
@@ -30,10 +34,11 @@ extension RecordState {
         self.cache.forget()
         var counters = try StoredRows.counters(over: rows)
         counters.tagFloor = Self.lifted(counters.tagFloor)
-        if edition == .second, !self.bugs.contains(.newDatabaseNotLifted) {
+        if edition != .first, !self.bugs.contains(.newDatabaseNotLifted) {
             // As far as a database comes that every recovery so far has lifted.
             counters.turnFloor = counters.tagFloor / Self.tagStride * Self.turnStride
         }
+        if edition == .third { counters.eventFloor += Self.eventStride }
         try rows.put(.database, Keys.counters, counters.encoded())
         let start = Keys.allDatabases
         for (key, row) in try rows.rows(
@@ -46,6 +51,7 @@ extension RecordState {
                 throw StoreError(.unreadable, "database")
             }
             try self.recover(&database, id, over: &rows)
+            if edition == .third { try Self.liftEvents(of: database.number, over: &rows) }
             try rows.put(.database, key, database.encoded())
         }
         try self.office.recover(over: &rows)
@@ -104,5 +110,71 @@ extension RecordState {
             try rows.put(.job, trim.key, trim.encoded())
         }
         zone.oldestTag = zone.lastTag
+    }
+
+    /// Moves the events of a database, and what stands at them, beyond all that may have been lost.
+    private static func liftEvents(
+        of database: DatabaseNumber, over rows: inout some RowStore
+    ) throws(StoreError) {
+        if let row = try rows.row(.subscription, Keys.watch(database)) {
+            var watch = try decodingRow("watch") { () throws(DecodingError) in
+                try WatchRow(decoding: row)
+            }
+            // Above the last one: what was moved already is not met again.
+            let end = Keys.event(database, watch.nextEvent)
+            try Self.eachRow(.event, Keys.event(database, 0), end, over: &rows) {
+                (key, row, rows) throws(StoreError) in
+                let number = try Keys.number(key, at: 4)
+                try rows.remove(.event, key)
+                try rows.put(.event, Keys.event(database, number + Self.eventStride), row)
+            }
+            watch.nextEvent += Self.eventStride
+            watch.oldestEvent += Self.eventStride
+            try rows.put(.subscription, Keys.watch(database), watch.encoded())
+        }
+        for kind in Keys.SubscriptionKind.allCases {
+            let lift: (Bytes) throws(DecodingError) -> Bytes
+            switch kind {
+            case .watch, .interest: continue
+            case .subscription:
+                lift = { (row) throws(DecodingError) in
+                    var subscription = try SubscriptionRow(decoding: row)
+                    subscription.since += Self.eventStride
+                    return subscription.encoded()
+                }
+            case .mark:
+                lift = { (row) throws(DecodingError) in
+                    MarkRow(number: try MarkRow(decoding: row).number + Self.eventStride).encoded()
+                }
+            case .follower, .deviceFollower:
+                lift = { (row) throws(DecodingError) in
+                    var follower = try FollowerRow(decoding: row)
+                    follower.position.number += Self.eventStride
+                    return follower.encoded()
+                }
+            }
+            let start = Keys.subscriptionRows(kind, of: database)
+            try Self.eachRow(.subscription, start, Keys.end(of: start), over: &rows) {
+                (key, row, rows) throws(StoreError) in
+                let lifted = try decodingRow("subscription") { () throws(DecodingError) in
+                    try lift(row)
+                }
+                try rows.put(.subscription, key, lifted)
+            }
+        }
+    }
+
+    /// All rows of a range, a page at a time.
+    private static func eachRow<Rows: RowStore>(
+        _ table: Table, _ start: Bytes, _ end: Bytes, over rows: inout Rows,
+        _ change: (_ key: Bytes, _ row: Bytes, _ rows: inout Rows) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var next = start
+        while true {
+            let page = try rows.rows(table, from: next, to: end, limit: Self.rowPage)
+            for (key, row) in page { try change(key, row, &rows) }
+            guard page.count == Self.rowPage, let last = page.last else { return }
+            next = last.key + [0]
+        }
     }
 }

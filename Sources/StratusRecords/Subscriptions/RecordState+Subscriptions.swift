@@ -334,7 +334,7 @@ extension StoredRows {
         throws(StoreError) -> WatchRow
     {
         guard let row = try rows.row(.subscription, Keys.watch(database)) else {
-            return WatchRow()
+            return WatchRow(above: try Self.counters(over: rows).eventFloor)
         }
         return try decodingRow("watch") { () throws(DecodingError) in
             try WatchRow(decoding: row)

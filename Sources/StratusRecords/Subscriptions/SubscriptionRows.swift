@@ -101,9 +101,9 @@ extension Keys {
 
 /// What is watched in a database, and which events it holds. Absent: nobody ever watched.
 struct WatchRow: Equatable {
-    var nextEvent: UInt64 = 1
+    var nextEvent: UInt64
     /// No event before this one is held.
-    var oldestEvent: UInt64 = 1
+    var oldestEvent: UInt64
     var subscriptionCount: UInt64 = 0
     var zoneWatcherCount: UInt64 = 0
 
@@ -117,7 +117,13 @@ struct WatchRow: Equatable {
         return writer.bytes
     }
 
-    init() {}
+    /// Of a database that nobody has watched yet.
+    ///
+    /// - Parameter floor: of the partition's counters.
+    init(above floor: UInt64 = 0) {
+        self.nextEvent = floor + 1
+        self.oldestEvent = floor + 1
+    }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)

@@ -13,7 +13,8 @@ import WireScenarios
 
 /// The administrators' pages of keys, over partitions in memory.
 @Suite struct EncryptionKeyPageTests {
-    private struct NoControl: NodeControl {
+    /// A node that is asked nothing.
+    struct NoControl: NodeControl {
         func status() async -> NodeStatus { preconditionFailure("nobody asks") }
         func supportFiles() async -> [SupportFile] { [] }
         func configuration() -> [ConfiguredValue] { [] }

@@ -1,3 +1,4 @@
+import StratusAdmin
 import StratusCluster
 import StratusDoubles
 import StratusHTTP
@@ -7,6 +8,7 @@ import StratusPush
 import StratusRecords
 import StratusRuntime
 import StratusSealing
+import Synchronization
 import Testing
 
 @testable import StratusGateway
@@ -144,5 +146,65 @@ import Testing
         try await stage.wire.pushKeys.pause(true, stage.container)
         stage.wire.world.advance(by: .seconds(2))
         await #expect(throws: PushDesk.TrialRefusal.self) { try await stage.trial(name) }
+    }
+
+    /// Counts what an administrator sends.
+    private final class Sender: PushControl {
+        let keys: PushKeys
+        private let count = Mutex(0)
+        var sentCount: Int { self.count.withLock { $0 } }
+
+        init(_ keys: PushKeys) { self.keys = keys }
+
+        func standing() async -> PushStanding {
+            PushStanding(activeCount: 0, restingCount: 0, lanes: [])
+        }
+        func trace(_ ask: PushTrail.Ask) async -> [PushTrail.Entry] { [] }
+        func check(
+            _ key: PushKeys.APNsKey, topic: String, of container: ContainerReference,
+            in environment: Environment
+        ) async -> PushCheck { PushCheck(isGood: true, answer: "") }
+        func devices(
+            of user: String, in container: ContainerReference
+        ) async throws -> [PushDevice] { [] }
+        func explain(_ question: PushQuestion) async throws -> PushExplanation {
+            throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+        func send(
+            _ text: String, to name: String, of user: String, in container: ContainerReference
+        ) async throws -> PushTrial {
+            self.count.withLock { $0 += 1 }
+            return .sent(device: [1], lane: "apns", isAccepted: true, answer: "accepted")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a push by hand leaves behind its note in the trail, or not at all`(
+        isTrailAway: Bool
+    ) async throws {
+        let town = Neighbourhood()
+        let container = Neighbourhood.container
+        _ = try await town.authenticator.registry.create(container)
+        let sender = Sender(InProcess.pushKeys(town.router, town.world))
+        let handler = AdminHandler(
+            control: EncryptionKeyPageTests.NoControl(), health: Health(), metrics: Metrics(),
+            log: Log(level: .error, format: .json) { $0.count },
+            settings: AdminHandler.Settings(isToken: { _ in true }),
+            directory: town.service.directory, push: sender)
+        if isTrailAway { town.router.away.withLock { $0 = [.account("audit")] } }
+        let answer = await handler.respond(
+            to: HTTPRequest(
+                head: RequestHead(
+                    method: "POST",
+                    path: "/v1/containers/\(container.container)/environments/"
+                        + "\(container.environment.name)/push/send",
+                    query: nil,
+                    headers: HeaderFields([
+                        HeaderFields.Line(name: "authorization", value: "Bearer x")
+                    ])),
+                body: CollectedBody(Bytes(#"{"user": "_ann", "alert": "Hello"}"#.utf8)),
+                peer: "127.0.0.1:9", identity: RequestIdentity(high: 1, low: 2)))
+        #expect((answer.status == 200) == !isTrailAway, "\(answer.status)")
+        #expect(sender.sentCount == (isTrailAway ? 0 : 1))
     }
 }
