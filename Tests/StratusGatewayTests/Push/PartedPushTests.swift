@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusHTTP
 import StratusIdentity
 import StratusModel
@@ -7,7 +8,6 @@ import StratusPush
 import StratusRecords
 import StratusRuntime
 import StratusSealing
-import StratusSimulation
 import Testing
 
 @testable import StratusGateway
