@@ -1,4 +1,5 @@
 import Foundation
+import StratusDoubles
 import StratusModel
 import StratusSimulation
 import Testing

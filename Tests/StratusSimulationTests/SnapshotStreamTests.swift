@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusCompression
+import StratusDoubles
 import StratusModel
 import StratusSQLite
 import StratusSimulation

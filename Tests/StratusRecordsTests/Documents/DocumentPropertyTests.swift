@@ -51,7 +51,7 @@ struct DocumentLife {
         var tag: UInt64
     }
 
-    private var own = DocumentBench()
+    private(set) var own = DocumentBench()
     private var random: SeededGenerator
     private var tree: [String: Item] = [:]
     private var nextID = 1

@@ -77,7 +77,7 @@ struct KeyValueLife {
         var order: Int
     }
 
-    private var own = KeyValueBench()
+    private(set) var own = KeyValueBench()
     private var random: SeededGenerator
     private var devices: [Device]
     private var model: [String: Standing] = [:]

@@ -52,7 +52,7 @@ struct NewsRun {
         var mark: String?
     }
 
-    private var own: SubscriptionBench
+    private(set) var own: SubscriptionBench
     private var random: SeededGenerator
     private let fault: Fault?
     private var records: [String: [String: String]] = ["Shelves": [:], "Other": [:]]
