@@ -35,6 +35,7 @@ extension RecordCommand: Levelled {
         case .modifyKeyValues: 40
         case .modifyDocuments: 44
         case .resealFields: 110
+        case .rewrapKey: 120
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -68,6 +69,7 @@ extension RecordQuery: Levelled {
         case .heldRecords: 100
         case .sealedRecords: 110
         case .lostFiles: 111
+        case .wrappedKeys: 120
         }
     }
     package var level: FeatureLevel {
@@ -130,7 +132,8 @@ extension RecordAnswer: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
-            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles:
+            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles,
+            .wrappedKeys:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
