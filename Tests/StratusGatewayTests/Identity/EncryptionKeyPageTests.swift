@@ -18,6 +18,10 @@ import WireScenarios
         func supportFiles() async -> [SupportFile] { [] }
         func configuration() -> [ConfiguredValue] { [] }
         func copies() async -> CopyStatus { CopyStatus() }
+        func auditCopies() async -> Int { 0 }
+        func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference] {
+            []
+        }
         func verifyCopies() async -> Int { 0 }
         var logLevel: LogLevel { .info }
         func setLogLevel(_ level: LogLevel) {}
