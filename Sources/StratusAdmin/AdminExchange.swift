@@ -137,7 +137,9 @@ struct AdminExchange: Sendable {
 
     // MARK: Changes
 
-    /// Writes a change into the log and the audit trail.
+    /// Writes a change that is about to be made into the log and the audit trail. For what must not
+    /// be done without a note of it. A change that was made goes to ``noteAfterwards(_:_:_:)``: an
+    /// error here says to the administrator that nothing was changed.
     func note(_ action: String, _ subject: String, _ container: ContainerReference? = nil)
         async throws
     {
@@ -175,11 +177,11 @@ struct AdminExchange: Sendable {
         }
     }
 
-    /// The answer to a change that has nothing to tell.
+    /// The answer to a change that was made and has nothing to tell.
     func done(_ action: String, _ subject: String, _ container: ContainerReference? = nil)
-        async throws -> HTTPResponse
+        async -> HTTPResponse
     {
-        try await self.note(action, subject, container)
+        await self.noteAfterwards(action, subject, container)
         return AdminAnswer.json(Bytes("{}".utf8))
     }
 }

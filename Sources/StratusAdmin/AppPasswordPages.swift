@@ -60,7 +60,7 @@ enum AppPasswordPages {
                 409, "CONFLICT",
                 "the account has \(Accounts.appPasswordCountMax) app passwords: revoke one first")
         case .made(let password, let number):
-            try await exchange.note("user app-password add", "\(id) \(number)", container)
+            await exchange.noteAfterwards("user app-password add", "\(id) \(number)", container)
             var json = JSONWriter()
             json.object {
                 $0.member("id", number)
@@ -78,6 +78,6 @@ enum AppPasswordPages {
             throw AdminRefusal.missing("app password")
         }
         try exchange.directory.authenticator.forget()
-        return try await exchange.done("user app-password revoke", "\(id) \(number)", container)
+        return await exchange.done("user app-password revoke", "\(id) \(number)", container)
     }
 }

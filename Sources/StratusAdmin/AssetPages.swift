@@ -16,6 +16,17 @@ enum AssetPages {
             answer: "how many partitions have files here; they are all read back from now on"
         ) { try await Self.verify($0) },
         AdminRoute(
+            "POST", "/v1/assets/audit", need: .node,
+            answer:
+                "how many partitions have a replica here; rows, index and packs of their files are "
+                + "compared from now on"
+        ) { try await Self.audit($0) },
+        AdminRoute(
+            "GET", "/v1/assets/audit", need: .node,
+            answer:
+                "copies that are missing or left over on this node; 500 behind `?after=`, and `next`"
+        ) { try await Self.differences($0) },
+        AdminRoute(
             "GET", "/v1/assets/lost",
             answer:
                 "files of the whole cluster of which no node has a sound copy, as JSON lines with "
@@ -38,6 +49,52 @@ enum AssetPages {
         return AdminAnswer.json(json.finish())
     }
 
+    private static let differenceCountMax = 500
+
+    private static func audit(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let count = await exchange.control.auditCopies()
+        await exchange.noteAfterwards("assets audit", "\(count) partitions")
+        var json = JSONWriter()
+        json.object { $0.member("partitions", Int64(count)) }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func differences(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let found = await exchange.control.copyDifferences(
+            after: try Self.place(exchange.query?["after"]), limit: Self.differenceCountMax)
+        var json = JSONWriter()
+        json.object {
+            $0.member("differences", objects: found) { json, one in
+                // Partitions are numbered from 0, and the system group comes before them.
+                json.member("partition", Int64(one.group.raw) - 1)
+                json.member("body", String(one.name.body.raw, radix: 16))
+                json.member("chunk", Int64(one.name.ordinal))
+                json.member("kind", one.isMissing ? "missing" : "leftOver")
+            }
+            if found.count == Self.differenceCountMax, let last = found.last {
+                $0.member("next", Self.text(last))
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    /// PARTITION/BODY/CHUNK.
+    private static func text(_ place: CopyDifference) -> String {
+        "\(Int64(place.group.raw) - 1)/\(String(place.name.body.raw, radix: 16))"
+            + "/\(place.name.ordinal)"
+    }
+
+    private static func place(_ text: String?) throws -> CopyDifference? {
+        guard let text, !text.isEmpty else { return nil }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 3, let partition = UInt16(parts[0]), partition < .max,
+            let body = UInt128(parts[1], radix: 16), let chunk = UInt32(parts[2])
+        else { throw AdminRefusal.bad("'after' must be PARTITION/BODY/CHUNK") }
+        return CopyDifference(
+            group: GroupID(partition + 1), name: CopyName(body: BodyID(body), ordinal: chunk),
+            isMissing: true)
+    }
+
     static func json(_ copies: CopyStatus) -> Bytes {
         var json = JSONWriter()
         json.object { json in
@@ -52,6 +109,7 @@ enum AssetPages {
             json.member("lackingPartitions", Int64(copies.lackingCount))
             json.member("failingPartitions", Int64(copies.failingCount))
             json.member("readingBackPartitions", Int64(copies.readingBackCount))
+            json.member("comparingPartitions", Int64(copies.comparingCount))
         }
         return json.finish()
     }

@@ -103,7 +103,7 @@ enum ContainerPages {
             container, buckets: buckets, zoneBuckets: zoneBuckets)
         {
         case .created(let descriptor):
-            try await exchange.note("container create", "", container)
+            await exchange.noteAfterwards("container create", "", container)
             var json = JSONWriter()
             json.object { Self.write(container, descriptor, to: &$0) }
             return AdminAnswer.json(json.finish(), status: 201)
@@ -178,7 +178,7 @@ enum ContainerPages {
         guard let descriptor = try await exchange.registry.beginErasure(of: container) else {
             throw AdminRefusal.missing("container")
         }
-        try await exchange.note("container delete", "", container)
+        await exchange.noteAfterwards("container delete", "", container)
         var json = JSONWriter()
         json.object { Self.write(container, descriptor, to: &$0) }
         return AdminAnswer.json(json.finish(), status: 202)
@@ -190,7 +190,7 @@ enum ContainerPages {
         guard let progress = try await ContainerErasure(exchange.directory).step(container) else {
             throw AdminRefusal(409, "NOT_DELETED", "this container is not being deleted")
         }
-        if progress.isDone { try await exchange.note("container erased", "", container) }
+        if progress.isDone { await exchange.noteAfterwards("container erased", "", container) }
         var json = JSONWriter()
         json.object {
             Self.write(progress, to: &$0)
@@ -266,7 +266,7 @@ enum ContainerPages {
         guard let count = try await LinkAudit(exchange.directory).begin(in: container) else {
             throw AdminRefusal.missing("container that may be used")
         }
-        try await exchange.note("references audit", "", container)
+        await exchange.noteAfterwards("references audit", "", container)
         var json = JSONWriter()
         json.object { $0.member("buckets", count) }
         return AdminAnswer.json(json.finish(), status: 202)
@@ -294,7 +294,7 @@ enum ContainerPages {
             guard try await exchange.registry.beginReset(of: container) != nil else {
                 throw AdminRefusal.missing("container")
             }
-            try await exchange.note("schema reset", "", container)
+            await exchange.noteAfterwards("schema reset", "", container)
         }
         var json = JSONWriter()
         json.object {
@@ -313,7 +313,7 @@ enum ContainerPages {
         guard let progress = try await EnvironmentReset(exchange.directory).step(container) else {
             throw AdminRefusal(409, "NOT_RESETTING", "this environment is not being reset")
         }
-        if progress.isDone { try await exchange.note("schema reset done", "", container) }
+        if progress.isDone { await exchange.noteAfterwards("schema reset done", "", container) }
         var json = JSONWriter()
         json.object {
             Self.write(progress, to: &$0)

@@ -142,18 +142,20 @@ enum DocumentPages {
     }
 
     private static func withdraw(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let container = try exchange.container()
         guard try await Self.documents(exchange).withdraw(exchange.parameter("id")) else {
             throw AdminRefusal.missing("publication")
         }
-        return try await exchange.done(
-            "documents withdraw", exchange.parameter("email"), try exchange.container())
+        return await exchange.done(
+            "documents withdraw", exchange.parameter("email"), container)
     }
 
     private static func unlock(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let container = try exchange.container()
         guard try await Self.documents(exchange).unlock(exchange.parameter("token")) else {
             throw AdminRefusal.missing("lock")
         }
-        return try await exchange.done(
-            "documents unlock", exchange.parameter("email"), try exchange.container())
+        return await exchange.done(
+            "documents unlock", exchange.parameter("email"), container)
     }
 }

@@ -32,6 +32,14 @@ enum EncryptionKeyPages {
                 + "end, and a last one with `done`, or with `stopped` and the reason"
         ) { try await Self.rotateDatabases($0, $0.json()) },
         AdminRoute(
+            "POST", "/v1/encryption-keys/containers/rotation", body: "container, environment",
+            answer:
+                "gives the container a newer key, wraps the keys of its databases anew, and destroys "
+                + "the older key: a JSON line for each piece with the counts so far, one with "
+                + "`failing` for each key that does not open, and a last one with `done`, or with "
+                + "`stopped` and the reason"
+        ) { try await Self.rotateContainer($0, $0.json()) },
+        AdminRoute(
             "POST", "/v1/encryption-keys/forgetting", body: "version, after",
             answer:
                 "`waitsMilliseconds` while what was begun may still arrive, `next` while containers "
@@ -126,8 +134,9 @@ enum EncryptionKeyPages {
         return AdminAnswer.json(json.finish())
     }
 
-    private static func rotateDatabases(_ exchange: AdminExchange, _ body: JSONValue) async throws
-        -> HTTPResponse
+    /// The container that a body names, if it is in use.
+    private static func container(_ exchange: AdminExchange, _ body: JSONValue) async throws
+        -> ContainerReference
     {
         guard let name = body["container"]?.string, !name.isEmpty,
             let environment = body["environment"]?.string.flatMap({ Environment(name: $0) })
@@ -136,14 +145,40 @@ enum EncryptionKeyPages {
         guard try await exchange.registry.descriptor(of: container)?.state == .active else {
             throw AdminRefusal.missing("container")
         }
+        return container
+    }
+
+    private static let noKeys = AdminRefusal(
+        404, "NOT_FOUND", "this node has no encryption keys")
+
+    private static func rotateDatabases(_ exchange: AdminExchange, _ body: JSONValue) async throws
+        -> HTTPResponse
+    {
+        let container = try await Self.container(exchange, body)
         guard let rotation = DatabaseRotation(try exchange.directory, of: container) else {
-            throw AdminRefusal(404, "NOT_FOUND", "this node has no encryption keys")
+            throw Self.noKeys
         }
         try await exchange.note("encryption-key rotate databases", "", container)
-        return HTTPResponse(
+        return Self.lines(RotationLines(rotation))
+    }
+
+    private static func rotateContainer(_ exchange: AdminExchange, _ body: JSONValue) async throws
+        -> HTTPResponse
+    {
+        let container = try await Self.container(exchange, body)
+        guard let rotation = ContainerRotation(try exchange.directory, of: container) else {
+            throw Self.noKeys
+        }
+        // Before anything is changed.
+        try await exchange.note("encryption-key rotate container", "", container)
+        return Self.lines(RotationLines(rotation))
+    }
+
+    private static func lines(_ body: any ResponseBody) -> HTTPResponse {
+        HTTPResponse(
             status: 200,
             headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
-            body: .stream(RotationLines(rotation), length: nil))
+            body: .stream(body, length: nil))
     }
 
     private static func forget(_ exchange: AdminExchange, _ body: JSONValue) async throws

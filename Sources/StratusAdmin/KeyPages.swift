@@ -44,7 +44,7 @@ enum KeyPages {
         case .known(let id):
             throw AdminRefusal(409, "EXISTS", "this key is already registered as \(id)")
         case .added(let id):
-            try await exchange.note("key add", "\(id) '\(name)'", container)
+            await exchange.noteAfterwards("key add", "\(id) '\(name)'", container)
             var json = JSONWriter()
             json.object { $0.member("id", id) }
             return AdminAnswer.json(json.finish(), status: 201)
@@ -79,6 +79,6 @@ enum KeyPages {
         guard try await exchange.access.revokeKey(id: id, in: container) else {
             throw AdminRefusal.missing("key")
         }
-        return try await exchange.done("key revoke", id, container)
+        return await exchange.done("key revoke", id, container)
     }
 }

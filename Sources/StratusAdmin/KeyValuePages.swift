@@ -98,7 +98,7 @@ enum KeyValuePages {
         case .tooManyKeys:
             throw AdminRefusal(413, "QUOTA_EXCEEDED", "the store has as many keys as it may")
         }
-        return try await exchange.done(
+        return await exchange.done(
             value == nil ? "key-value remove" : "key-value set", exchange.parameter("email"),
             container)
     }

@@ -15,6 +15,14 @@ package protocol NodeControl: Sendable {
     ///
     /// - Returns: how many partitions have some here.
     func verifyCopies() async -> Int
+    /// Begins to compare rows, index and packs of files.
+    ///
+    /// - Returns: how many partitions have a replica here.
+    func auditCopies() async -> Int
+    /// Copies that rows and index do not agree on, by partition and name.
+    ///
+    /// - Parameter last: behind which they begin.
+    func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference]
     var logLevel: LogLevel { get }
     /// Holds until the next SIGHUP or restart.
     func setLogLevel(_ level: LogLevel)
@@ -78,8 +86,24 @@ package struct CopyStatus: Sendable, Equatable {
     package var failingCount = 0
     /// Partitions that are being read back, or wait for it.
     package var readingBackCount = 0
+    /// Partitions whose rows and index are being compared, or wait for it.
+    package var comparingCount = 0
 
     package init() {}
+}
+
+/// A copy of a chunk that rows and index do not agree on.
+package struct CopyDifference: Sendable, Equatable {
+    package var group: GroupID
+    package var name: CopyName
+    /// Rows name it, and it is not here. Otherwise it is here, and should have gone.
+    package var isMissing: Bool
+
+    package init(group: GroupID, name: CopyName, isMissing: Bool) {
+        self.group = group
+        self.name = name
+        self.isMissing = isMissing
+    }
 }
 
 /// A node at one moment.

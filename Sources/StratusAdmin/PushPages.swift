@@ -120,7 +120,7 @@ enum PushPages {
             throw AdminRefusal(
                 409, "TOO_MANY_KEYS",
                 "the container already has \(PushKeys.apnsCountMax) keys: remove one first")
-        case .done: return try await exchange.done("push apns add", "\(team) \(key)", container)
+        case .done: return await exchange.done("push apns add", "\(team) \(key)", container)
         }
     }
 
@@ -141,7 +141,7 @@ enum PushPages {
         guard try await exchange.push.keys.remove(team: team, key: key, from: container) else {
             throw AdminRefusal.missing("key")
         }
-        return try await exchange.done("push apns remove", "\(team) \(key)", container)
+        return await exchange.done("push apns remove", "\(team) \(key)", container)
     }
 
     private static func check(
@@ -192,7 +192,7 @@ enum PushPages {
             throw AdminRefusal.bad("'contact' must begin with 'mailto:' or 'https://'")
         }
         let key = try await exchange.push.keys.makeVAPID(contact: contact, in: container)
-        try await exchange.note("push vapid create", "\(key.number)", container)
+        await exchange.noteAfterwards("push vapid create", "\(key.number)", container)
         var json = JSONWriter()
         json.object { Self.write(key, to: &$0) }
         return AdminAnswer.json(json.finish(), status: 201)
@@ -205,6 +205,6 @@ enum PushPages {
             throw AdminRefusal.bad("the body must be {\"paused\": true} or {\"paused\": false}")
         }
         try await exchange.push.keys.pause(isPaused, container)
-        return try await exchange.done(isPaused ? "push pause" : "push resume", "", container)
+        return await exchange.done(isPaused ? "push pause" : "push resume", "", container)
     }
 }

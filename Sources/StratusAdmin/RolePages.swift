@@ -63,7 +63,7 @@ enum RolePages {
             user.roles.removeAll { $0 == role }
             if isMember { user.roles = (user.roles + [role]).sorted() }
         }
-        return try await exchange.done(
+        return await exchange.done(
             isMember ? "role grant" : "role revoke", "\(role) \(name)", container)
     }
 

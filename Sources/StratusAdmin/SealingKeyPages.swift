@@ -42,7 +42,7 @@ enum SealingKeyPages {
 
     private static func rotateSealingKey(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let number = try await Self.rotated(exchange)
-        try await exchange.note("sealing-key rotate", "\(number)")
+        await exchange.noteAfterwards("sealing-key rotate", "\(number)")
         return Self.answer(number: number, revokedCount: 0)
     }
 
@@ -62,7 +62,7 @@ enum SealingKeyPages {
         guard let count = try await exchange.directory.sealingKeys.revoke(before: number) else {
             throw AdminRefusal.missing("live sealing key to continue with")
         }
-        try await exchange.note("sealing-key revoke", "before \(number)")
+        await exchange.noteAfterwards("sealing-key revoke", "before \(number)")
         return Self.answer(number: number, revokedCount: count)
     }
 

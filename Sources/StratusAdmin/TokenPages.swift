@@ -57,7 +57,7 @@ enum TokenPages {
         let text = try await exchange.access.createToken(token, in: container)
         let hash = try exchange.store.keys.hash(ofToken: text)
         let id = Hexadecimal.text(hash.prefix(8))
-        try await exchange.note("token create", "\(id) '\(token.name)'", container)
+        await exchange.noteAfterwards("token create", "\(id) '\(token.name)'", container)
         var json = JSONWriter()
         json.object {
             $0.member("token", text)
@@ -95,7 +95,7 @@ enum TokenPages {
         guard try await exchange.access.revokeToken(id: id, in: container) else {
             throw AdminRefusal.missing("token")
         }
-        return try await exchange.done("token revoke", id, container)
+        return await exchange.done("token revoke", id, container)
     }
 
     /// Whether a browser may be sent to this address with a token: outside development never to a

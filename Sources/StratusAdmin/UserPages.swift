@@ -69,7 +69,7 @@ enum UserPages {
         registration.isDiscoverable = body["isDiscoverable"]?.bool ?? false
         switch try await exchange.accounts.register(registration) {
         case .made(let id):
-            try await exchange.note("user add", "\(id)")
+            await exchange.noteAfterwards("user add", "\(id)")
             var json = JSONWriter()
             json.object { $0.member("id", id.description) }
             return AdminAnswer.json(json.finish(), status: 201)
@@ -150,27 +150,28 @@ enum UserPages {
     private static func disable(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let id = try await Self.account(exchange)
         _ = try await exchange.accounts.disable(id)
-        return try await exchange.done("user disable", "\(id)")
+        return await exchange.done("user disable", "\(id)")
     }
 
     private static func enable(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let id = try await Self.account(exchange)
         _ = try await exchange.accounts.change(id) { $0.status = .active }
-        return try await exchange.done("user enable", "\(id)")
+        return await exchange.done("user enable", "\(id)")
     }
 
     private static func signOut(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let id = try await Self.account(exchange)
         _ = try await exchange.accounts.closeAllSessions(of: id)
-        return try await exchange.done("user sign-out", "\(id)")
+        return await exchange.done("user sign-out", "\(id)")
     }
 
     private static func makeResetLink(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let id = try await Self.account(exchange)
+        // Before it is made: whoever has the link can sign in as this person.
+        try await exchange.note("user reset-link", "\(id)")
         guard let secret = try await exchange.accounts.makeReset(of: id) else {
             throw AdminRefusal.missing("user")
         }
-        try await exchange.note("user reset-link", "\(id)")
         var json = JSONWriter()
         json.object { $0.member("path", "/reset?s=\(secret)") }
         return AdminAnswer.json(json.finish(), status: 201)
@@ -196,11 +197,12 @@ enum UserPages {
         let id = try await Self.account(exchange)
         let container = try Self.container(body)
         try await exchange.admit(container)
+        // Before it is made: whoever has the token is this person.
+        try await exchange.note("user sign-in", "\(id)", container)
         guard
             let token = try await exchange.directory.open(
                 id, in: container, stays: body["stays"]?.bool ?? false, agent: "stratusctl")
         else { throw AdminRefusal.bad("the account is disabled: enable it first") }
-        try await exchange.note("user sign-in", "\(id)", container)
         var json = JSONWriter()
         json.object { $0.member("webAuthToken", token) }
         return AdminAnswer.json(json.finish(), status: 201)
@@ -211,7 +213,7 @@ enum UserPages {
         guard let receipt = try await UserArchive(exchange.directory).erase(id) else {
             throw AdminRefusal.missing("user")
         }
-        try await exchange.note("user delete", "\(id)")
+        await exchange.noteAfterwards("user delete", "\(id)")
         let now = try exchange.store.now
         var json = JSONWriter()
         json.object {

@@ -81,6 +81,8 @@ extension CopyKeeper {
         package var failingCount = 0
         /// Partitions whose copies are being read back, or are about to be.
         package var readingBackCount = 0
+        /// Partitions whose rows and index are being compared, or are about to be.
+        package var comparingCount = 0
         /// Bytes of packs, and how many of them hold copies that were not removed.
         package var packBytes = 0
         package var liveBytes = 0

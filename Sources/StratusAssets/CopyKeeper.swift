@@ -162,6 +162,7 @@ package actor CopyKeeper {
             }
             if group.problem != nil { figures.failingCount += 1 }
             if group.isReadingBack { figures.readingBackCount += 1 }
+            if self.isComparing(group) { figures.comparingCount += 1 }
             figures.packBytes += group.sizes.all.raw
             figures.liveBytes += group.sizes.live.raw
             figures.missingCount += group.wants.missingCount
@@ -563,7 +564,7 @@ package actor CopyKeeper {
     }
 
     /// Compares rows and store anew, from the first name on.
-    private func doubt(_ group: GroupID) {
+    func doubt(_ group: GroupID) {
         guard let known = self.groups[group] else { return }
         // A comparison that is under way may be past what happened.
         self.groups[group]!.doubtCount = known.asksRows ? 2 : max(1, known.doubtCount)

@@ -283,6 +283,21 @@ package struct CopyWants: Sendable, Equatable {
         }
     }
 
+    /// Copies that are missing, from a name on.
+    func missingNames(from first: CopyName, limit: Int) -> [CopyName] {
+        Array(self.missing.keys.filter { $0 >= first }.sorted().prefix(limit))
+    }
+
+    /// Copies that no row names although the log has passed their time by so long.
+    func overdueNames(from first: CopyName, limit: Int, by milliseconds: Int64) -> [CopyName] {
+        let end = self.durableMilliseconds - milliseconds
+        var names: [CopyName] = []
+        for list in [self.unnamed, self.damaged] {
+            names += list.filter { $0.key >= first && $0.value < end }.keys
+        }
+        return Array(names.sorted().prefix(limit))
+    }
+
     /// The copies that the store may remove now, ascending.
     package func removable(limit: Int) -> [CopyName] {
         var names: [CopyName] = []

@@ -124,6 +124,10 @@ package final class ClusterRouter: PartitionRouter {
 
     package func group(of key: ShardKey) -> GroupID? { self.place(key).group }
 
+    package func hasPartition(_ group: GroupID) -> Bool {
+        group != .system && self.placeOfGroup(group) != nil
+    }
+
     package func submit(
         _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {

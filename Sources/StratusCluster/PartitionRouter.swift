@@ -14,6 +14,12 @@ package protocol PartitionRouter: Sendable {
     /// Linearizable: sees every command whose submit returned before this was called.
     func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
+    /// The same of a partition by its number: whoever looks through all of them knows no key.
+    func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+    /// Whether there is a partition of data of this number. They are numbered from 1 without a gap,
+    /// and their count never changes.
+    func hasPartition(_ group: GroupID) -> Bool
     /// How far some partition is known to be ahead of this node's wall clock. Deadlines of commands
     /// that must agree are set later by this much. Zero unless a clock is or was wrong.
     var leadMilliseconds: Int64 { get }

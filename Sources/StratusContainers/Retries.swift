@@ -7,7 +7,7 @@ package struct Retries: Sendable {
     package static let tryCountMax = 6
     private static let pauseMax = Duration.seconds(2)
 
-    private let pause: @Sendable (Duration) async throws -> Void
+    private let sleep: @Sendable (Duration) async throws -> Void
 
     /// - Parameter pause: waits.
     package init(
@@ -15,7 +15,7 @@ package struct Retries: Sendable {
             try await Task.sleep(for: $0)
         }
     ) {
-        self.pause = pause
+        self.sleep = pause
     }
 
     package func run<Value>(_ step: () async throws -> Value) async throws -> Value {
@@ -32,8 +32,11 @@ package struct Retries: Sendable {
 
     /// Waits longer with each try.
     func wait(_ number: Int) async throws {
-        try await self.pause(min(Self.pauseMax, .milliseconds(100) * (1 << min(number, 5))))
+        try await self.sleep(min(Self.pauseMax, .milliseconds(100) * (1 << min(number, 5))))
     }
+
+    /// Waits for something else than a partition.
+    func pause(for duration: Duration) async throws { try await self.sleep(duration) }
 }
 
 extension RouteError {

@@ -1,16 +1,25 @@
 import StratusCluster
-import StratusHTTP
+package import StratusHTTP
 package import StratusModel
 import StratusRuntime
 import Synchronization
 
-/// A rotation of databases' keys as it goes on: one line of JSON for each piece, with the counts so
-/// far, and one for each database that cannot be rotated to the end. The last line says `done`, or
-/// in `stopped` why nothing goes on now.
-package final class RotationLines: ResponseBody {
-    private let rotation: Mutex<(walk: DatabaseRotation, isDone: Bool)>
+/// A rotation of keys that goes on piece by piece.
+package protocol KeyRotating: Sendable {
+    mutating func next() async throws -> Bool
+    /// What the last piece could not do: whose database, and why.
+    var failures: [(owner: String, reason: String)] { get }
+    /// The counts so far.
+    func write(to json: inout JSONWriter)
+}
 
-    package init(_ rotation: DatabaseRotation) { self.rotation = Mutex((rotation, false)) }
+/// A rotation of keys as it goes on: one line of JSON for each piece, with the counts so far, and
+/// one for each database that cannot be rotated to the end. The last line says `done`, or in
+/// `stopped` why nothing goes on now.
+package final class RotationLines<Rotation: KeyRotating>: ResponseBody {
+    private let rotation: Mutex<(walk: Rotation, isDone: Bool)>
+
+    package init(_ rotation: Rotation) { self.rotation = Mutex((rotation, false)) }
 
     package func next() async throws -> Bytes? {
         // Asked for one piece at a time, so nobody else moves it meanwhile.
@@ -23,27 +32,55 @@ package final class RotationLines: ResponseBody {
         }
         self.rotation.withLock { [walk, isDone] in $0 = (walk, isDone) }
         var lines = Bytes()
-        for one in walk.failing {
+        for one in walk.failures {
             lines += JSONWriter.line {
                 $0.member("owner", one.owner)
                 $0.member("failing", one.reason)
             }
         }
-        let progress = walk.progress
         return lines
             + JSONWriter.line {
-                $0.member("databases", Int64(progress.databaseCount))
-                $0.member("records", Int64(progress.recordCount))
-                $0.member("olderKeys", Int64(progress.olderKeyCount))
-                $0.member("failures", Int64(progress.failingCount))
-                if let time = progress.resumedMilliseconds {
-                    $0.member("resumed", WallTime.text(time))
-                }
+                walk.write(to: &$0)
                 if let stopped {
                     $0.member("stopped", stopped)
                 } else if isDone {
                     $0.member("done", true)
                 }
             }
+    }
+}
+
+extension DatabaseRotation: KeyRotating {
+    package var failures: [(owner: String, reason: String)] {
+        self.failing.map { ($0.owner, $0.reason) }
+    }
+
+    package func write(to json: inout JSONWriter) {
+        json.member("databases", Int64(self.progress.databaseCount))
+        json.member("records", Int64(self.progress.recordCount))
+        json.member("olderKeys", Int64(self.progress.olderKeyCount))
+        json.member("failures", Int64(self.progress.failingCount))
+        if let time = self.progress.resumedMilliseconds {
+            json.member("resumed", WallTime.text(time))
+        }
+    }
+}
+
+extension ContainerRotation: KeyRotating {
+    package var failures: [(owner: String, reason: String)] {
+        self.failing.map { ($0.owner, $0.reason) }
+    }
+
+    package func write(to json: inout JSONWriter) {
+        if let version = self.progress.version { json.member("version", Int64(version)) }
+        json.member("keys", Int64(self.progress.keyCount))
+        json.member("pushKeys", Int64(self.progress.pushKeyCount))
+        json.member("partitions", Int64(self.progress.partitionCount))
+        json.member("failures", Int64(self.progress.failingCount))
+        json.member("waitsMilliseconds", self.progress.waitsMilliseconds)
+        json.member("retired", self.progress.isRetired)
+        if let time = self.progress.resumedMilliseconds {
+            json.member("resumed", WallTime.text(time))
+        }
     }
 }

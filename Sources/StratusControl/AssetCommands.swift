@@ -10,6 +10,8 @@ struct AssetCommands {
     let client: AdminClient
     let isJSON: Bool
 
+    /// Pages of differences that one command shows: 500 each.
+    private static let pageCountMax = 1_000
     /// Between two looks whether everything has been read back.
     private static let pause = Duration.milliseconds(200)
     /// How long the store of a partition may fail before nobody waits for it any more.
@@ -37,6 +39,15 @@ struct AssetCommands {
                     .init("stratusctl assets verify --wait", "After a trouble with the disk")
                 ]),
             CommandDefinition(
+                "audit", "Compare rows, index and packs now, and name what is missing or left over",
+                discussion: [
+                    "Speaks of the copies on the node that is asked, and at the end of lost files "
+                        + "of the whole cluster. It reads every copy back, so it takes as long as "
+                        + "'verify --wait'. A node fetches what it lacks and removes what is left "
+                        + "over by itself: ask again a minute later.",
+                    "Exit code 1 if anything is missing, left over or lost.",
+                ]),
+            CommandDefinition(
                 "lost", "Files of which no node has a sound copy, and the records that hold them",
                 discussion: [
                     "Looks in every partition of the cluster, whichever node is asked. Downloads "
@@ -48,10 +59,15 @@ struct AssetCommands {
     static func serves(_ path: [String]) -> Bool { path.first == "assets" }
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
-        if self.invocation.path.last == "lost" { return try await self.lost() }
-        guard self.invocation.path.last == "verify" else {
-            return self.show(try await self.document("GET", "/v1/assets"))
+        switch self.invocation.path.last {
+        case "lost": try await self.lost().code
+        case "audit": try await self.audit()
+        case "verify": try await self.verify()
+        default: self.show(try await self.document("GET", "/v1/assets"))
         }
+    }
+
+    private func verify() async throws(AdminClient.Failure) -> ExitCode {
         let before = try await self.document("GET", "/v1/assets")
         let begun = try await self.document("POST", "/v1/assets/verify")
         guard self.invocation.flag("wait") else {
@@ -60,24 +76,35 @@ struct AssetCommands {
                 ? self.write(begun.text + "\n")
                 : self.write("reading the files of \(count) partitions back\n")
         }
+        let (status, isDone) = try await self.settled()
+        let written = self.show(status)
+        guard written == .success else { return written }
+        let isSound =
+            isDone && status.root["damaged"]?.int64 == before.root["damaged"]?.int64
+            && status.root["missing"]?.int64 == 0
+        return isSound ? .success : .refused
+    }
+
+    /// Waits until everything has been compared and read back.
+    ///
+    /// - Returns: the last answer, and false where a partition kept failing.
+    private func settled() async throws(AdminClient.Failure) -> (
+        status: (root: JSONValue, text: String), isDone: Bool
+    ) {
         let clock = ContinuousClock()
         var failingSince: ContinuousClock.Instant?
         while true {
             let status = try await self.document("GET", "/v1/assets")
-            if status.root["readingBackPartitions"]?.int64 == 0 {
-                let written = self.show(status)
-                guard written == .success else { return written }
-                let isSound =
-                    status.root["damaged"]?.int64 == before.root["damaged"]?.int64
-                    && status.root["missing"]?.int64 == 0
-                return isSound ? .success : .refused
+            if status.root["readingBackPartitions"]?.int64 == 0,
+                (status.root["comparingPartitions"]?.int64 ?? 0) == 0
+            {
+                return (status, true)
             }
             // A node tries again for ever, and somebody waits here.
             if status.root["failingPartitions"]?.int64 == 0 {
                 failingSince = nil
             } else if clock.now >= (failingSince ?? clock.now) + Self.failingPatience {
-                let written = self.show(status)
-                return written == .success ? .refused : written
+                return (status, false)
             } else {
                 failingSince = failingSince ?? clock.now
             }
@@ -85,7 +112,49 @@ struct AssetCommands {
         }
     }
 
-    private func lost() async throws(AdminClient.Failure) -> ExitCode {
+    private func audit() async throws(AdminClient.Failure) -> ExitCode {
+        _ = try await self.document("POST", "/v1/assets/audit")
+        let (_, isDone) = try await self.settled()
+        var (count, place) = (0, "")
+        for _ in 0..<Self.pageCountMax {
+            let query = place.isEmpty ? "" : "?after=" + PercentCoding.encode(place)
+            let page = try await self.document("GET", "/v1/assets/audit" + query)
+            for one in ClusterFacts.array(page.root, "differences") {
+                count += 1
+                guard self.write(self.isJSON ? Self.line(one) : Self.text(one)) == .success else {
+                    return .inputOutput
+                }
+            }
+            place = page.root["next"]?.string ?? ""
+            if place.isEmpty { break }
+        }
+        var said = ""
+        if !isDone { said += "a partition of this node cannot be read or written\n" }
+        if count == 0, isDone { said += "no copy on this node is missing or left over\n" }
+        if !self.isJSON, !said.isEmpty, self.write(said) != .success { return .inputOutput }
+        let lost = try await self.lost()
+        guard lost.code == .success else { return lost.code }
+        return isDone && count == 0 && lost.count == 0 ? .success : .refused
+    }
+
+    private static func text(_ one: JSONValue) -> String {
+        "partition \(one["partition"]?.int64 ?? 0): chunk \(one["chunk"]?.int64 ?? 0) of body "
+            + "\(one["body"]?.string ?? "") is "
+            + (one["kind"]?.string == "missing" ? "missing\n" : "left over\n")
+    }
+
+    private static func line(_ one: JSONValue) -> String {
+        let line = JSONWriter.line {
+            $0.member("partition", one["partition"]?.int64 ?? 0)
+            $0.member("body", one["body"]?.string ?? "")
+            $0.member("chunk", one["chunk"]?.int64 ?? 0)
+            $0.member("kind", one["kind"]?.string ?? "")
+        }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    /// - Returns: how many files are lost. The code is that of the look itself.
+    private func lost() async throws(AdminClient.Failure) -> (code: ExitCode, count: Int) {
         var (count, isDone, isWritten) = (0, false, true)
         var failingCount = 0
         try await self.client.lines("GET", "/v1/assets/lost") { line in
@@ -108,11 +177,11 @@ struct AssetCommands {
                 == .success
             return isWritten
         }
-        guard isWritten else { return .inputOutput }
+        guard isWritten else { return (.inputOutput, count) }
         guard isDone else {
             throw AdminClient.Failure(.inputOutput, "the answer was cut off: ask again")
         }
-        return failingCount == 0 ? .success : .refused
+        return (failingCount == 0 ? .success : .refused, count)
     }
 
     /// One lost file. There is no table: its widths would be known at the end only.
@@ -142,6 +211,7 @@ struct AssetCommands {
         row("brought from other nodes since the start", "repaired")
         row("let go since the start", "removed")
         row("partitions being read back", "readingBackPartitions")
+        row("partitions being compared", "comparingPartitions")
         return self.write(table.write())
     }
 

@@ -57,6 +57,28 @@ struct EncryptionKeyCommands: AdminConversation {
                         "Once a year")
                 ]),
             CommandDefinition(
+                "rotate-container",
+                "Give a container a newer key, and wrap the keys of its databases anew",
+                discussion: [
+                    "Clients go on meanwhile. It waits 15 s until no node can wrap anything under "
+                        + "the older key, looks through all partitions, and destroys the older key.",
+                    "If it is interrupted, run it again: it goes on with the key that it made. Exit "
+                        + "code 1 if a key of a database does not open: the older key stays then. "
+                        + "With --json, the answer is lines.",
+                ],
+                options: [
+                    .value("container", .text("ID"), required: true, "The container"),
+                    .value(
+                        "environment", .choice(["development", "production"]),
+                        default: "development", "The environment"),
+                ],
+                examples: [
+                    .init(
+                        "stratusctl encryption-key rotate-container --container "
+                            + "iCloud.org.example.app --environment production",
+                        "Once a year")
+                ]),
+            CommandDefinition(
                 "check", "Open the key of every container, and compare the master keys",
                 discussion: [
                     "Exit code 1 if the node that is asked cannot open one of them, or was given "
@@ -89,6 +111,7 @@ struct EncryptionKeyCommands: AdminConversation {
         switch self.invocation.path.last {
         case "rotate": try await self.rotate()
         case "rotate-databases": try await self.rotateDatabases()
+        case "rotate-container": try await self.rotateContainer()
         case "forget": try await self.forget()
         default: try await self.list()
         }
@@ -254,17 +277,20 @@ struct EncryptionKeyCommands: AdminConversation {
         return shown == .success && !failing.isEmpty ? .refused : shown
     }
 
-    private func rotateDatabases() async throws(AdminClient.Failure) -> ExitCode {
+    /// Runs a rotation that answers in lines, and shows what it says of databases that fail.
+    ///
+    /// - Returns: its last line; nil where nothing more can be shown.
+    private func rotation(_ path: String, failing: (_ database: String) -> String)
+        async throws(AdminClient.Failure) -> JSONValue?
+    {
         var json = JSONWriter()
         json.object {
             $0.member("container", self.invocation.value("container"))
             $0.member("environment", self.invocation.value("environment"))
         }
-        var (isDone, isWritten, isShown) = (false, true, false)
-        var (count, failures, stopped) = ([Int64](), 0 as Int64, nil as String?)
-        try await self.client.lines(
-            "POST", "/v1/encryption-keys/databases/rotation", body: json.finish()
-        ) { line in
+        var (isWritten, isShown) = (true, false)
+        var last: JSONValue?
+        try await self.client.lines("POST", path, body: json.finish()) { line in
             guard let root = try? JSONDocument(parsing: line).root else { return true }
             if self.isJSON {
                 isWritten = self.show(String(decoding: line, as: UTF8.self) + "\n") == .success
@@ -272,10 +298,8 @@ struct EncryptionKeyCommands: AdminConversation {
             if let reason = root["failing"]?.string {
                 let owner = root["owner"]?.string ?? ""
                 if !self.isJSON {
-                    isWritten =
-                        self.show(
-                            "the \(owner.isEmpty ? "public database" : "database of \(owner)") "
-                                + "has its old keys still: \(reason)\n") == .success
+                    let database = owner.isEmpty ? "public database" : "database of \(owner)"
+                    isWritten = self.show("\(failing(database)): \(reason)\n") == .success
                 }
                 return isWritten
             }
@@ -284,24 +308,54 @@ struct EncryptionKeyCommands: AdminConversation {
                 isWritten =
                     self.show("going on with the rotation that began at \(time)\n") == .success
             }
-            count = ["databases", "records", "olderKeys"].map { root[$0]?.int64 ?? 0 }
-            failures = root["failures"]?.int64 ?? 0
-            stopped = root["stopped"]?.string
-            isDone = root["done"]?.bool == true
+            last = root
             return isWritten
         }
-        guard isWritten else { return .inputOutput }
-        guard isDone, count.count == 3 else {
+        guard isWritten else { return nil }
+        guard let last, last["done"]?.bool == true else {
+            let stopped = last?["stopped"]?.string
             throw AdminClient.Failure(
                 stopped == nil ? .inputOutput : .temporary,
                 "the rotation was interrupted\(stopped.map { ": " + $0 } ?? ""). Run it again: it "
                     + "goes on where it was")
         }
+        return last
+    }
+
+    private func rotateDatabases() async throws(AdminClient.Failure) -> ExitCode {
+        let last = try await self.rotation("/v1/encryption-keys/databases/rotation") {
+            "the \($0) has its old keys still"
+        }
+        guard let last else { return .inputOutput }
+        let failures = last["failures"]?.int64 ?? 0
         if !self.isJSON {
+            let count = ["databases", "records", "olderKeys"].map { last[$0]?.int64 ?? 0 }
             var text = "\(count[0]) databases have newer keys, and \(count[1]) records were sealed "
             text += "anew\n"
             if count[2] > 0 { text += "\(count[2]) older keys stay for files\n" }
             if failures > 0 { text += "\(failures) databases have their old keys still\n" }
+            guard self.show(text) == .success else { return .inputOutput }
+        }
+        return failures == 0 ? .success : .refused
+    }
+
+    private func rotateContainer() async throws(AdminClient.Failure) -> ExitCode {
+        let last = try await self.rotation("/v1/encryption-keys/containers/rotation") {
+            "the container's older key stays for the \($0)"
+        }
+        guard let last else { return .inputOutput }
+        let failures = last["failures"]?.int64 ?? 0
+        if !self.isJSON {
+            var text: String
+            if let version = last["version"]?.int64 {
+                text = "version \(version) of the container's key seals, and "
+                text += "\(last["keys"]?.int64 ?? 0) keys were wrapped anew\n"
+                text +=
+                    last["retired"]?.bool == true
+                    ? "the older version is destroyed\n" : "the older version stays\n"
+            } else {
+                text = "the container has no key yet\n"
+            }
             guard self.show(text) == .success else { return .inputOutput }
         }
         return failures == 0 ? .success : .refused

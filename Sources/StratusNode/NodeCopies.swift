@@ -246,6 +246,16 @@ final class NodeCopies: Sendable {
         return count
     }
 
+    /// Compares the rows and the index of every partition now, and reads every copy back.
+    ///
+    /// - Returns: how many partitions have a replica here.
+    func audit() async -> Int {
+        let count = await self.keeper.compareSoon()
+        _ = await self.keeper.readBackSoon()
+        await self.look()
+        return count
+    }
+
     private static func every(
         _ interval: Duration, _ work: @escaping @Sendable () async -> Void
     ) -> Task<Void, Never> {

@@ -128,6 +128,8 @@ final class ThreadWatch: Sendable {
         case .jobs, .work: return "a look for jobs"
         case .heldRecords: return "a count of records"
         case .lostFiles: return "a look for lost files"
+        case .wrappedKeys(let ask):
+            return "keys of databases of \(ask.container.container)"
         case .sealedRecords(let ask):
             return "records of \(Self.text(ask.database)) that are sealed under old keys"
         }

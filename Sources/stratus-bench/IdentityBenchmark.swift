@@ -160,6 +160,12 @@ private final class OnePartition: PartitionRouter {
         } catch { throw .refused("\(error)") }
     }
 
+    func hasPartition(_ group: GroupID) -> Bool { group.raw == 1 }
+
+    func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+    { try await self.read(query, at: .account(""), deadline: deadline) }
+
     func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime) async throws(RouteError)
         -> QueryAnswer
     {

@@ -76,6 +76,12 @@ import WireScenarios
         func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
             async throws(RouteError) -> QueryAnswer
         { try await self.router.read(query, at: key, deadline: deadline) }
+
+        func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+            async throws(RouteError) -> QueryAnswer
+        { try await self.router.read(query, at: group, deadline: deadline) }
+
+        func hasPartition(_ group: GroupID) -> Bool { self.router.hasPartition(group) }
     }
 
     /// A body that nobody may read.

@@ -20,6 +20,7 @@ final class MemoryRouter: PartitionRouter {
         var outcomes: [RequestIdentity: Outcome] = [:]
     }
     private let partitions = Mutex<[ShardKey: Partition]>([:])
+    private let order = Mutex<[ShardKey]>([])
     private let world: any World
     /// Thrown for every call while set.
     let fault = Mutex<RouteError?>(nil)
@@ -136,6 +137,31 @@ final class MemoryRouter: PartitionRouter {
             defer { partitions[key] = partition }
             try Self.runJobs(&partition, in: database.container)
         }
+    }
+
+    /// Partitions that hold anything, in an order that grows at its end.
+    private func homes() -> [ShardKey] {
+        self.partitions.withLock { partitions -> [ShardKey] in
+            self.order.withLock { order -> [ShardKey] in
+                let new = partitions.keys.filter { !order.contains($0) }
+                order += new.sorted { "\($0)" < "\($1)" }
+                return order
+            }
+        }
+    }
+
+    func hasPartition(_ group: GroupID) -> Bool {
+        group.raw > 0 && Int(group.raw) <= self.homes().count
+    }
+
+    func read(
+        _ query: Query, at group: GroupID, deadline: MonotonicTime
+    ) async throws(RouteError) -> QueryAnswer {
+        let homes = self.homes()
+        guard group.raw > 0, Int(group.raw) <= homes.count else {
+            throw .refused("there is no partition \(group)")
+        }
+        return try await self.read(query, at: homes[Int(group.raw) - 1], deadline: deadline)
     }
 
     func read(

@@ -239,7 +239,7 @@ import Testing
                         token: Bytes(1...16), .leave))
             ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
-        + DocumentGoldens.commands + ResealGoldens.commands
+        + DocumentGoldens.commands + ResealGoldens.commands + RewrapGoldens.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -362,7 +362,7 @@ import Testing
                         drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
                     schemaVersion: 3)),
         ] + AssetGoldens.queries + KeyValueGoldens.queries
-        + DocumentGoldens.queries + ResealGoldens.queries
+        + DocumentGoldens.queries + ResealGoldens.queries + RewrapGoldens.queries
 
     static let answers: [RecordAnswer] =
         [
@@ -436,7 +436,7 @@ import Testing
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers
-        + DocumentGoldens.answers + ResealGoldens.answers
+        + DocumentGoldens.answers + ResealGoldens.answers + RewrapGoldens.answers
 
     /// Valid bytes of every kind, to be damaged.
     static let samples: [(name: String, bytes: Bytes)] =

@@ -129,8 +129,27 @@ package final class DatabaseKeys: Sendable {
         return key
     }
 
+    /// How often a row is read again that was wrapped anew meanwhile.
+    private static let rereadMax = 3
+
     /// Nil: the row is damaged, or not of this container.
     private func opening(_ row: WrappedKey, version: UInt32, of database: DatabaseID)
+        async throws(RouteError) -> SecretBytes?
+    {
+        var row = row
+        for _ in 0..<Self.rereadMax {
+            if let key = try await self.openOnce(row, version: version, of: database) { return key }
+            // It may have been wrapped under a newer key since it was read, and the older key may
+            // be gone by now.
+            guard let now = try await self.row(database, version: version)?.key, now != row else {
+                return nil
+            }
+            row = now
+        }
+        return nil
+    }
+
+    private func openOnce(_ row: WrappedKey, version: UInt32, of database: DatabaseID)
         async throws(RouteError) -> SecretBytes?
     {
         let name = Kept(database: database, version: version, wrapped: row)
@@ -141,21 +160,62 @@ package final class DatabaseKeys: Sendable {
         else { return nil }
         let purpose = Self.purpose(database, version)
         for isFresh in [false, true] {
-            let above = try await self.containers.key(of: database.container, fresh: isFresh)
-            do throws(SealedKey.Problem) {
-                let key = try sealed.open(under: above, for: purpose)
-                self.opened.withLock { opened in
-                    if opened.count >= Self.keptMax { opened = [:] }
-                    opened[name] = key
-                }
-                return key
-            } catch {
-                // Another container of the name may have been made since its key was read.
-                if error == .damaged { return nil }
+            let above = try await self.containers.keys(of: database.container, fresh: isFresh)
+            // Another container of the name may have been made since its keys were read, or a
+            // newer key.
+            guard let own = above.first(where: { $0.check == row.check }) else { continue }
+            guard let key = try? sealed.open(under: own.key, for: purpose) else { return nil }
+            self.opened.withLock { opened in
+                if opened.count >= Self.keptMax { opened = [:] }
+                opened[name] = key
             }
+            return key
         }
         return nil
     }
+
+    // MARK: A newer key of the container
+
+    /// What became of a key that was to be wrapped anew.
+    package enum Rewrapped: Sendable, Equatable {
+        case done
+        /// It was wrapped anew, or destroyed, since it was read.
+        case changed
+        /// It does not open under the container's older key.
+        case closed
+    }
+
+    /// Wraps a key of a database under the newer key of its container. May be carried out twice.
+    package func rewrap(
+        _ item: WrappedKeysPage.Item, from older: ContainerKeys.Version,
+        to newest: ContainerKeys.Version
+    ) async throws(RouteError) -> Rewrapped {
+        let purpose = Self.purpose(item.database, item.version)
+        guard
+            let sealed = try? SealedKey(
+                text: item.key.wrapped, version: item.key.wrappingVersion, check: item.key.check),
+            let key = try? sealed.open(under: older.key, for: purpose)
+        else { return .closed }
+        let row = self.wrap(key, under: newest, for: purpose)
+        let standing = try await self.submit(
+            .rewrapKey(
+                RewrapKey(
+                    database: item.database, version: item.version, old: item.key, new: row)),
+            of: item.database, by: nil)
+        return standing.key == row ? .done : .changed
+    }
+
+    private func wrap(
+        _ key: SecretBytes, under above: ContainerKeys.Version, for purpose: Bytes
+    ) -> WrappedKey {
+        let sealed = SealedKey(
+            key, under: above.key, version: above.number, for: purpose,
+            nonce: Bytes(self.store.draw(16).prefix(12)))
+        return WrappedKey(
+            wrapped: sealed.text, wrappingVersion: sealed.version, check: sealed.check)
+    }
+
+    // MARK: New keys
 
     private func make(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
         -> Sealing
@@ -176,16 +236,15 @@ package final class DatabaseKeys: Sendable {
         -> Sealing?
     {
         guard self.store.router.level.allows(.two) else { throw .upgrading }
-        let above = try await self.containers.key(of: database.container, fresh: true)
+        // From before the container's key is read: once that one is no longer the newest, what is
+        // wrapped under it may arrive for a known time only.
+        let deadline = self.store.deadlineMilliseconds
+        let above = try await self.containers.sealing(of: database.container)
         var drawn = self.store.draw(32)
-        let key = SecretBytes(taking: &drawn)
-        let sealed = SealedKey(
-            key, under: above, version: 0, for: Self.purpose(database, version),
-            nonce: Bytes(self.store.draw(16).prefix(12)))
-        let row = WrappedKey(
-            wrapped: sealed.text, wrappingVersion: sealed.version, check: sealed.check)
+        let row = self.wrap(
+            SecretBytes(taking: &drawn), under: above, for: Self.purpose(database, version))
         let put = PutKey(database: database, version: version, key: row)
-        let standing = try await self.submit(put)
+        let standing = try await self.submit(.putKey(put), of: database, by: deadline)
         guard standing.version == version else { throw .refused("an outcome for another key") }
         guard let wrapped = standing.key else { return nil }
         return Sealing(
@@ -208,15 +267,17 @@ package final class DatabaseKeys: Sendable {
         return key
     }
 
-    private func submit(_ put: PutKey) async throws(RouteError) -> DatabaseKey {
-        let command = RecordCommand.putKey(put).enveloped(
-            container: put.database.container, identity: self.store.world.drawIdentity(),
-            deadlineMilliseconds: self.store.now + Self.patience.clampedNanoseconds / 1_000_000
-                + self.store.router.leadMilliseconds,
+    /// - Parameter deadline: the time after which it is carried out no more; nil: from now.
+    private func submit(
+        _ body: RecordCommand, of database: DatabaseID, by deadline: Int64?
+    ) async throws(RouteError) -> DatabaseKey {
+        let command = body.enveloped(
+            container: database.container, identity: self.store.world.drawIdentity(),
+            deadlineMilliseconds: deadline ?? self.store.deadlineMilliseconds,
             schemaVersion: 0, principal: Principal(kind: .system))
         let outcome = try await self.store.router.submit(
-            command, to: .database(put.database),
-            deadline: self.store.world.now + Self.patience)
+            command, to: .database(database),
+            deadline: self.store.world.now + Self.patience, mayRunLater: deadline == nil)
         guard case .decided = outcome.verdict else {
             throw .notExecuted(retryAfter: .seconds(1))
         }

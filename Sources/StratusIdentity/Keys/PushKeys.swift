@@ -85,26 +85,93 @@ package final class PushKeys: Sendable {
         }
         // The level is asked before the row: a build below it cannot read the question.
         guard self.store.router.level.allows(.two) else { return Known() }
-        var known = Known()
-        let rows = try await self.store.list(
-            .pushKey, of: IdentityKey.home(container), at: .container(container), countMax: 100)
-        if !rows.isEmpty {
-            let cipher = try await self.cipher(of: container)
-            for row in rows { try PushKeyRow.read(row, cipher, into: &known) }
-        }
-        known.apns.sort { ($0.createdMilliseconds, $0.key) < ($1.createdMilliseconds, $1.key) }
-        known.vapid.sort { $0.number < $1.number }
-        self.kept.withLock { [known] kept in
+        let known = try await self.read(container)
+        self.kept.withLock { kept in
             if kept.count >= Self.keptMax, kept[container] == nil { kept = [:] }
             kept[container] = Kept(known: known, readAt: now)
         }
         return known
     }
 
-    private func cipher(of container: ContainerReference) async throws(RouteError) -> TokenCipher {
-        let key = try await self.containers.key(of: container)
-        let derived = KeyDerivation.derive(from: key, info: Bytes("stratus push keys 1".utf8))
+    /// How often rows are read again that were sealed anew meanwhile.
+    private static let rereadMax = 3
+
+    private func read(_ container: ContainerReference) async throws(RouteError) -> Known {
+        for number in 1...Self.rereadMax {
+            let rows = try await self.rows(of: container)
+            if rows.isEmpty { return Known() }
+            // The keys in memory may be older than what the rows are sealed under.
+            let ciphers = try await self.ciphers(of: container, fresh: number > 1)
+            do throws(RouteError) {
+                return try Self.known(rows, ciphers)
+            } catch { if number == Self.rereadMax { throw error } }
+        }
+        throw .unreadable
+    }
+
+    private func rows(of container: ContainerReference) async throws(RouteError)
+        -> [IdentityAnswer.Listed]
+    {
+        try await self.store.list(
+            .pushKey, of: IdentityKey.home(container), at: .container(container), countMax: 100)
+    }
+
+    private static func known(_ rows: [IdentityAnswer.Listed], _ ciphers: [TokenCipher])
+        throws(RouteError) -> Known
+    {
+        var known = Known()
+        for row in rows { try PushKeyRow.read(row, ciphers, into: &known) }
+        known.apns.sort { ($0.createdMilliseconds, $0.key) < ($1.createdMilliseconds, $1.key) }
+        known.vapid.sort { $0.number < $1.number }
+        return known
+    }
+
+    private static func cipher(_ key: ContainerKeys.Version) -> TokenCipher {
+        let derived = KeyDerivation.derive(
+            from: key.key, info: Bytes("stratus push keys 1".utf8))
         return TokenCipher(key: derived.withBytes { Bytes($0) })
+    }
+
+    /// What may have sealed a row, the newest key first.
+    private func ciphers(of container: ContainerReference, fresh: Bool = false)
+        async throws(RouteError) -> [TokenCipher]
+    {
+        try await self.containers.keys(of: container, fresh: fresh).map { Self.cipher($0) }
+    }
+
+    /// What seals a row. The row is submitted by a deadline from before this is called.
+    private func sealing(of container: ContainerReference) async throws(RouteError) -> TokenCipher {
+        Self.cipher(try await self.containers.sealing(of: container))
+    }
+
+    /// Seals the rows anew that are sealed under an older key of the container. May be carried out
+    /// twice.
+    ///
+    /// - Returns: how many there were.
+    package func sealAnew(
+        in container: ContainerReference, from older: ContainerKeys.Version,
+        to newest: ContainerKeys.Version
+    ) async throws(RouteError) -> Int {
+        let (old, new) = (Self.cipher(older), Self.cipher(newest))
+        let rows = try await self.rows(of: container)
+        if rows.isEmpty { return 0 }
+        let known = try Self.known(rows, [new, old])
+        var count = 0
+        for listed in rows {
+            let isWritten = try await self.store.update(
+                IdentityKey(.pushKey, of: IdentityKey.home(container), listed.name),
+                at: .container(container)
+            ) { row throws(RouteError) in
+                guard let row,
+                    let body = PushKeyRow.sealedAnew(
+                        row.body, named: listed.name, known, from: old, to: new)
+                else { return nil }
+                return .put(body: body, expiresAtMilliseconds: row.expiresAtMilliseconds)
+            }
+            if isWritten { count += 1 }
+        }
+        self.kept.withLock { $0[container] = nil }
+        return count
     }
 
     // MARK: Changing
@@ -117,11 +184,13 @@ package final class PushKeys: Sendable {
         let known = try await self.known(of: container, fresh: true)
         let isNew = !known.apns.contains { $0.team == team && $0.key == key }
         if isNew, known.apns.count >= Self.apnsCountMax { return .tooMany }
-        let cipher = try await self.cipher(of: container)
+        let deadline = self.store.deadlineMilliseconds
+        let cipher = try await self.sealing(of: container)
         try await self.put(
             PushKeyRow.name(.apns, team, key), in: container,
             PushKeyRow.apns(
-                team: team, key: key, topics: topics, created: self.store.now, signing, cipher))
+                team: team, key: key, topics: topics, created: self.store.now, signing, cipher),
+            by: deadline)
         return .done
     }
 
@@ -147,11 +216,13 @@ package final class PushKeys: Sendable {
         let known = try await self.known(of: container, fresh: true)
         let number = (known.vapid.last?.number ?? 0) + 1
         let signing = SigningKey.make()
-        let cipher = try await self.cipher(of: container)
+        let deadline = self.store.deadlineMilliseconds
+        let cipher = try await self.sealing(of: container)
         let now = self.store.now
         try await self.put(
             PushKeyRow.name(vapid: number), in: container,
-            PushKeyRow.vapid(number: number, contact: contact, created: now, signing, cipher))
+            PushKeyRow.vapid(number: number, contact: contact, created: now, signing, cipher),
+            by: deadline)
         for old in known.vapid.dropLast(Self.vapidCountMax - 1) {
             try await self.edit(PushKeyRow.name(vapid: old.number), in: container, .remove)
         }
@@ -172,18 +243,20 @@ package final class PushKeys: Sendable {
     }
 
     private func put(
-        _ name: Bytes, in container: ContainerReference, _ body: Bytes
+        _ name: Bytes, in container: ContainerReference, _ body: Bytes, by deadline: Int64? = nil
     ) async throws(RouteError) {
-        try await self.edit(name, in: container, .put(body: body, expiresAtMilliseconds: 0))
+        try await self.edit(
+            name, in: container, .put(body: body, expiresAtMilliseconds: 0), by: deadline)
     }
 
     private func edit(
-        _ name: Bytes, in container: ContainerReference, _ change: IdentityCommand.Change
+        _ name: Bytes, in container: ContainerReference, _ change: IdentityCommand.Change,
+        by deadline: Int64? = nil
     ) async throws(RouteError) {
         guard self.store.router.level.allows(.two) else { throw .upgrading }
         let key = IdentityKey(.pushKey, of: IdentityKey.home(container), name)
         let outcome = try await self.store.submit(
-            [.init(key, if: .any, change)], to: .container(container))
+            [.init(key, if: .any, change)], to: .container(container), by: deadline)
         guard case .done = outcome else { throw .refused("a change that is no change") }
         self.kept.withLock { $0[container] = nil }
     }
@@ -201,14 +274,18 @@ package final class PushKeys: Sendable {
     ) async throws(RouteError) -> (text: String, issuedAt: Int64) {
         let name = PushKeyRow.name(.token, key.team, key.key)
         let row = IdentityKey(.pushKey, of: IdentityKey.home(container), name)
-        let cipher = try await self.cipher(of: container)
-        for _ in 0..<8 {
+        for number in 0..<8 {
             let known = try await self.store.row(row, at: .container(container))
-            if let known, let token = PushKeyRow.token(known.body, of: key, cipher),
-                !isDue(token.issuedAt)
-            {
-                return token
+            var ciphers = try await self.ciphers(of: container, fresh: number > 0)
+            var token = known.flatMap { PushKeyRow.token($0.body, of: key, ciphers) }
+            if known != nil, token == nil {
+                // It may be sealed under a newer key than those in memory.
+                ciphers = try await self.ciphers(of: container, fresh: true)
+                token = known.flatMap { PushKeyRow.token($0.body, of: key, ciphers) }
             }
+            if let token, !isDue(token.issuedAt) { return token }
+            let deadline = self.store.deadlineMilliseconds
+            let cipher = try await self.sealing(of: container)
             let now = self.store.now / 1_000
             let text = make(now)
             let outcome = try await self.store.submit(
@@ -218,7 +295,7 @@ package final class PushKeys: Sendable {
                         .put(
                             body: PushKeyRow.token(text, issuedAt: now, of: key, cipher),
                             expiresAtMilliseconds: (now + 3_600) * 1_000))
-                ], to: .container(container))
+                ], to: .container(container), by: deadline)
             if case .done = outcome { return (text, now) }
         }
         throw .notExecuted(retryAfter: .seconds(1))

@@ -35,6 +35,10 @@ extension Device: FixedLevel {
     package static var level: FeatureLevel { .two }
 }
 
+extension ContainerKeyRow: FixedLevel {
+    package static var level: FeatureLevel { .two }
+}
+
 extension KeyRotation: FixedLevel {
     package static var level: FeatureLevel { .two }
 }

@@ -79,12 +79,12 @@ enum PushKeyRow {
 
     /// Nil: none that this key has made.
     static func token(
-        _ body: Bytes, of key: PushKeys.APNsKey, _ cipher: TokenCipher
+        _ body: Bytes, of key: PushKeys.APNsKey, _ ciphers: [TokenCipher]
     ) -> (text: String, issuedAt: Int64)? {
         var reader = ByteReader(body)
         guard (try? Self.kind(&reader)) == .token, let issuedAt = try? reader.signed(),
             let sealed = try? reader.prefixed(),
-            let text = cipher.open(sealed, for: Self.purpose(of: key))
+            let text = Self.open(sealed, for: Self.purpose(of: key), ciphers)
         else { return nil }
         return (String(decoding: text, as: UTF8.self), issuedAt)
     }
@@ -94,7 +94,7 @@ enum PushKeyRow {
     }
 
     static func read(
-        _ listed: IdentityAnswer.Listed, _ cipher: TokenCipher, into known: inout PushKeys.Known
+        _ listed: IdentityAnswer.Listed, _ ciphers: [TokenCipher], into known: inout PushKeys.Known
     ) throws(RouteError) {
         do {
             var reader = ByteReader(listed.row.body)
@@ -108,14 +108,14 @@ enum PushKeyRow {
                     PushKeys.APNsKey(
                         team: team, key: key, topics: topics, createdMilliseconds: created,
                         revision: listed.row.revision,
-                        signing: try Self.signing(&reader, listed.name, cipher)))
+                        signing: try Self.signing(&reader, listed.name, ciphers)))
             case .vapid:
                 let (contact, created) = (try reader.text(), try reader.signed())
                 known.vapid.append(
                     PushKeys.VAPIDKey(
                         number: listed.name.dropFirst().reduce(0) { $0 << 8 | UInt64($1) },
                         contact: contact, createdMilliseconds: created,
-                        signing: try Self.signing(&reader, listed.name, cipher)))
+                        signing: try Self.signing(&reader, listed.name, ciphers)))
             case .pause: known.isPaused = true
             case .token: break
             }
@@ -123,14 +123,61 @@ enum PushKeyRow {
     }
 
     private static func signing(
-        _ reader: inout ByteReader, _ name: Bytes, _ cipher: TokenCipher
+        _ reader: inout ByteReader, _ name: Bytes, _ ciphers: [TokenCipher]
     ) throws(DecodingError) -> SigningKey {
         let sealed = try reader.prefixed()
         try reader.finish()
-        guard let pem = cipher.open(sealed, for: name), let key = SigningKey(pem: pem) else {
+        guard let pem = Self.open(sealed, for: name, ciphers), let key = SigningKey(pem: pem) else {
             throw DecodingError(.malformed, at: 0)
         }
         return key
+    }
+
+    private static func open(_ sealed: Bytes, for purpose: Bytes, _ ciphers: [TokenCipher])
+        -> Bytes?
+    {
+        for cipher in ciphers {
+            if let plain = cipher.open(sealed, for: purpose) { return plain }
+        }
+        return nil
+    }
+
+    /// The row with what is sealed in it sealed under another cipher.
+    ///
+    /// - Parameter known: the container's keys; what a provider token is sealed for is among them.
+    /// - Returns: nil where the row has nothing that the older cipher opens.
+    static func sealedAnew(
+        _ body: Bytes, named name: Bytes, _ known: PushKeys.Known, from old: TokenCipher,
+        to new: TokenCipher
+    ) -> Bytes? {
+        var reader = ByteReader(body)
+        guard let kind = try? Self.kind(&reader) else { return nil }
+        var purpose = name
+        do {
+            switch kind {
+            case .apns:
+                for _ in 0..<2 { _ = try reader.text() }
+                for _ in 0..<(try reader.count()) { _ = try reader.text() }
+                _ = try reader.signed()
+            case .vapid:
+                _ = try reader.text()
+                _ = try reader.signed()
+            case .pause: return nil
+            case .token:
+                _ = try reader.signed()
+                guard
+                    let key = known.apns.first(where: { Self.name(.token, $0.team, $0.key) == name }
+                    )
+                else { return nil }
+                purpose = Self.purpose(of: key)
+            }
+            let head = Bytes(body.prefix(reader.offset))
+            guard let plain = old.open(try reader.prefixed(), for: purpose) else { return nil }
+            var writer = ByteWriter(reserving: body.count)
+            writer.write(raw: head)
+            writer.write(prefixed: new.seal(plain, for: purpose))
+            return writer.bytes
+        } catch { return nil }
     }
 
     private static func begin(_ kind: Kind) -> ByteWriter {

@@ -14,7 +14,8 @@ import StratusQuery
 // |       | see `DocumentCoding.swift`, 50 buckets: varint mask, flag and zone summary,      |
 // |       | 60 zone page: as zones, then flag and text name, 70 key values: see              |
 // |       | `KeyValueCoding.swift`, 71 devices: count, each text, varint batch, signed time  |
-// |       | (40 to 71: level 2), 100 held records (level 2)                                |
+// |       | (40 to 71: level 2), 100 held records, 120 wrapped keys: see                     |
+// |       | `RewrapCoding.swift` (level 2)                                                   |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -182,6 +183,9 @@ extension RecordAnswer {
             for record in page.records { writer.write(record) }
             writer.bytes.write(flag: page.next != nil)
             if let next = page.next { writer.bytes.write(text: next) }
+        case .wrappedKeys(let page):
+            writer.begin(.wrappedKeys)
+            page.write(to: &writer.bytes)
         case .lostFiles(let lost):
             writer.begin(.lostFiles)
             writer.bytes.write(lost)
@@ -273,6 +277,7 @@ extension RecordAnswer {
             if try reader.bytes.flag() { page.next = try reader.bytes.text() }
             self = .sealedRecords(page)
         case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
+        case .wrappedKeys: self = .wrappedKeys(try WrappedKeysPage(from: &reader.bytes))
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -307,6 +312,7 @@ enum AnswerKind: UInt8 {
     case heldRecords = 100
     case sealedRecords = 110
     case lostFiles = 111
+    case wrappedKeys = 120
     case audience = 140
 }
 

@@ -36,6 +36,7 @@ extension RecordCommand: Levelled {
         case .modifyKeyValues: 40
         case .modifyDocuments: 44
         case .resealFields: 110
+        case .rewrapKey: 120
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -69,6 +70,7 @@ extension RecordQuery: Levelled {
         case .heldRecords: 100
         case .sealedRecords: 110
         case .lostFiles: 111
+        case .wrappedKeys: 120
         }
     }
     package var level: FeatureLevel {
@@ -131,7 +133,8 @@ extension RecordAnswer: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
-            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles:
+            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles,
+            .wrappedKeys:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one

@@ -14,9 +14,9 @@ package import StratusModel
 // |       | 40 news of a device, as 13; 41 waiting devices, 44 documents                     |
 // |       | (`DocumentCoding.swift`), 50 buckets, 60 zone page, 70 key values                |
 // |       | (`KeyValueCoding.swift`), 71 their devices, a database (40 to 71: level 2),        |
-// |       | 100 held records (level 2)                                                         |
+// |       | 100 held records, 120 wrapped keys (`RewrapCoding.swift`; level 2)                 |
 //
-// Every ask but 6 (a container), 7 (nothing), 10 (signed milliseconds), 41 and 100 starts with a
+// Every ask but 6 (a container), 7 (nothing), 10 (signed milliseconds), 41, 100 and 120 starts with a
 // database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
 // names. Zone changes: text zone, flag and position (8 incarnation, varint tag, varint floor),
@@ -150,6 +150,9 @@ extension RecordQuery {
         case .sealedRecords(let ask):
             writer.write(110 as UInt8)
             ask.write(to: &writer)
+        case .wrappedKeys(let ask):
+            writer.write(120 as UInt8)
+            ask.write(to: &writer)
         case .lostFiles(let ask):
             writer.write(111 as UInt8)
             writer.write(flag: ask.after != nil)
@@ -243,6 +246,7 @@ extension RecordQuery {
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .heldRecords(HeldRecordsAsk(after: after, limit: try reader.boundedInt()))
         case 110: ask = .sealedRecords(try SealedAsk(from: &reader))
+        case 120: ask = .wrappedKeys(try WrappedKeysAsk(from: &reader))
         case 111:
             let after = try reader.flag() ? AssetID(try reader.name()) : nil
             ask = .lostFiles(LostFilesAsk(after: after))

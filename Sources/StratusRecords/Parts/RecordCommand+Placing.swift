@@ -19,6 +19,7 @@ extension RecordCommand {
             case .modifyKeyValues(let modify): modify.database
             case .modifyDocuments(let modify): modify.database
             case .resealFields(let reseal): reseal.database
+            case .rewrapKey(let rewrap): rewrap.database
             case .schema, .continueJobs, .recover, .loseBody: nil
             }
         }
@@ -67,6 +68,9 @@ extension RecordCommand {
             case .resealFields(var reseal):
                 reseal.database = newValue
                 self = .resealFields(reseal)
+            case .rewrapKey(var rewrap):
+                rewrap.database = newValue
+                self = .rewrapKey(rewrap)
             case .schema, .continueJobs, .recover, .loseBody: break
             }
         }

@@ -34,6 +34,7 @@ package enum RecordCommand: Sendable, Equatable {
     case modifyDocuments(ModifyDocuments)
     /// Stratus' own: after a database got a newer key.
     case resealFields(ResealFields)
+    case rewrapKey(RewrapKey)
 }
 
 /// `records/modify`: operations on one zone.

@@ -17,7 +17,7 @@ package enum RecordOutcome: Sendable, Equatable {
     case pinned(PinnedAsset)
     /// Each asset in the order asked; nil: it is not there.
     case held([HeldAsset?])
-    /// The key that stands after a ``PutKey``.
+    /// The key that stands after a ``PutKey`` or a ``RewrapKey``.
     case key(DatabaseKey)
     /// Whether there is such a body.
     case bodyLost(Bool)

@@ -46,6 +46,8 @@ package struct RecordQuery: Sendable, Equatable {
         case heldRecords(HeldRecordsAsk)
         case sealedRecords(SealedAsk)
         case lostFiles(LostFilesAsk)
+        /// The keys of databases under one key of a container. For Stratus itself.
+        case wrappedKeys(WrappedKeysAsk)
     }
 
     package var principal: Principal

@@ -88,6 +88,9 @@ extension RecordState {
         case .lostFiles(let ask):
             return QueryAnswer(
                 body: try self.lostFiles(ask, query.principal, over: rows).encoded())
+        case .wrappedKeys(let ask):
+            return QueryAnswer(
+                body: try self.wrappedKeys(ask, query.principal, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -285,7 +288,9 @@ extension RecordQuery {
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
         case .sealedRecords(let ask): ask.database
-        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles: nil
+        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles,
+            .wrappedKeys:
+            nil
         }
     }
 }

@@ -110,6 +110,9 @@ package struct RecordState: Sendable {
         case .resealFields(let reseal):
             let outcome = try self.apply(reseal, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .rewrapKey(let rewrap):
+            let outcome = try self.apply(rewrap, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())

@@ -123,7 +123,8 @@ extension RecordQuery.Ask {
     fileprivate var isPaged: Bool {
         switch self {
         case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
-            .keyValues, .documents, .heldRecords, .sealedRecords, .lostFiles:
+            .keyValues, .documents, .heldRecords, .sealedRecords, .lostFiles,
+            .wrappedKeys:
             true
         case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .audience,
             .asset, .key, .buckets, .keyValueDevices:

@@ -5,14 +5,15 @@
 
 Three nodes of real processes (Deploy/cluster), whose collection and compaction run without a limit and with a grace of one second.
 Users upload files, save, replace, share and delete them, leave uploads without a record, and delete whole zones, while a node
-drawn from the seed is killed every half minute and started again two seconds later. An event is one upload, one reference that
+drawn from the seed is killed every half minute and started again two seconds later. With --rotate the container gets newer keys all the
+time, through nodes that are drawn too. An event is one upload, one reference that
 was saved (the first one, a replacement or a share), one record that was deleted, one zone that was deleted, or one kill.
 
 Afterwards every reference is read through every node, and its bytes must have the checksum that the record states. Then the clocks
 of all nodes go on by two days, so that every pin and ticket is over, and each database must count as many files as its records
-hold different ones. At last all records are deleted, and no node may keep a copy. Ends with 1 if anything was missing or left.
+hold different ones, and an audit of each node must find nothing. At last all records are deleted, and no node may keep a copy. Ends with 1 if anything was missing or left.
 """
-import argparse, collections, http.client, json, os, random, shutil, sys, tempfile, threading, time
+import argparse, collections, http.client, json, os, random, shutil, subprocess, sys, tempfile, threading, time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -260,11 +261,30 @@ def each(users, body):
     return results
 
 
+def rotate(cluster, node):
+    """One rotation of the container's key. Returns the exit code and the last line."""
+    words = [*cluster.control_words(node), "--json", "encryption-key", "rotate-container", "--container", cluster.container]
+    done = subprocess.run(words, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    return done.returncode, json.loads(lines[-1]) if lines else done.stderr
+
+
+def rotations(cluster, chance, is_over, counts):
+    while not is_over():
+        code, _ = rotate(cluster, chance.randrange(3))
+        counts["done" if code == 0 else "interrupted"] += 1
+        time.sleep(1)
+
+
 def load(cluster, users, options):
     chance, end, kills = random.Random(options.seed), time.monotonic() + options.minutes * 60, 0
     total = lambda: sum(user.events.total() for user in users) + kills
     is_over = lambda: total() >= options.events or time.monotonic() > end
     threads = [threading.Thread(target=user.work, args=(is_over,)) for user in users]
+    counts = collections.Counter()
+    if options.rotate:
+        cluster.control(0, "container", "create", "--container", cluster.container)
+        threads.append(threading.Thread(target=rotations, args=(cluster, random.Random(options.seed + 1), is_over, counts)))
     for thread in threads:
         thread.start()
     start, said = time.monotonic(), 0
@@ -289,6 +309,10 @@ def load(cluster, users, options):
           + ", ".join(f"{count} {kind}" for kind, count in events.most_common()), flush=True)
     print(f"{sum(user.refused for user in users)} requests were told to try again, {sum(user.cut for user in users)} were cut off")
     print(f"load of the machine: {' '.join(f'{value:.1f}' for value in os.getloadavg())}", flush=True)
+    if options.rotate:
+        code, last = rotate(cluster, 0)
+        step(f"the container's key was rotated {counts['done']} times, {counts['interrupted']} runs were interrupted, and a last one ends",
+             code == 0 and last.get("retired") is True and counts["done"] > 0, last)
     unexpected = [one for user in users for one in user.unexpected]
     step("no answer was an unexpected one", not unexpected, unexpected[:3])
     step(f"{options.events} events were reached", events.total() >= options.events, events.total())
@@ -318,6 +342,9 @@ def looked_at(cluster, users):
     step("0 left over: the nodes keep the same bytes of copies", wait(lambda: len(set(live())) == 1, 60), live())
     print(f"         {live()[0]:.0f} bytes on each node, of {sum(size for _, size in wanted)} bytes of files")
     step("and still no node lacks a copy", missing() == [0, 0, 0], missing())
+    for node in nodes:
+        code, text = cluster.control(node, "assets", "audit")
+        step(f"an audit of node {node} finds nothing missing, left over or lost", code == 0, text)
 
     def clear(user):
         for zone, records in user.allowed.items():
@@ -338,6 +365,7 @@ def main():
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--minutes", type=float, default=20, help="of load at most")
     parser.add_argument("--users", type=int, default=6)
+    parser.add_argument("--rotate", action="store_true", help="rotate the container's key meanwhile")
     parser.add_argument("--program", default=os.path.join(stratus.RELEASE, "stratus"))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()

@@ -19,6 +19,10 @@ import WireScenarios
         func supportFiles() async -> [SupportFile] { [] }
         func configuration() -> [ConfiguredValue] { [] }
         func copies() async -> CopyStatus { CopyStatus() }
+        func auditCopies() async -> Int { 0 }
+        func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference] {
+            []
+        }
         func verifyCopies() async -> Int { 0 }
         var logLevel: LogLevel { .info }
         func setLogLevel(_ level: LogLevel) {}
@@ -62,5 +66,42 @@ import WireScenarios
         #expect(status == 200, "\(text)")
         // The key is under another master key, so this node says that it cannot open it.
         #expect(text.contains("this node lacks master key 1"), "\(text)")
+    }
+
+    @Test func `changes that were made are not called undone where the trail does not answer`()
+        async throws
+    {
+        let town = Neighbourhood()
+        _ = try await town.authenticator.registry.create(Neighbourhood.container)
+        try await town.account("bob@example.org")
+        town.router.away.withLock { $0 = [.account("audit")] }
+        let place =
+            "/v1/containers/\(Neighbourhood.container.container)/environments/development"
+        for (path, body, expected) in [
+            ("/v1/users", #"{"email": "ann@example.org"}"#, 201),
+            ("/v1/users/bob%40example.org/disable", "{}", 200),
+            ("\(place)/tokens", #"{"name": "phone"}"#, 201),
+            ("/v1/sealing-keys", "{}", 200),
+            (
+                "\(place)/members", #"{"role": "r", "member": false, "user": "bob@example.org"}"#,
+                200
+            ),
+        ] {
+            let (status, text) = await self.ask(town, path, body)
+            #expect(!text.contains("nothing was changed"), "\(path): \(text)")
+            #expect(status == expected, "\(path): \(text)")
+        }
+        let address = try #require(EmailAddress("ann@example.org"))
+        let ann = try #require(try await town.accounts.account(of: address))
+        #expect(try await town.access.tokens(in: Neighbourhood.container).count == 1)
+        // What gives a person's rights away is not done without a note of it.
+        for path in ["reset-link", "sign-in"] {
+            let (status, text) = await self.ask(
+                town, "/v1/users/ann%40example.org/\(path)",
+                #"{"container": "\#(Neighbourhood.container.container)", "#
+                    + #""environment": "development"}"#)
+            #expect(status == 503 && text.contains("nothing was changed"), "\(path): \(text)")
+        }
+        #expect(try await town.accounts.sessions(of: ann).isEmpty)
     }
 }

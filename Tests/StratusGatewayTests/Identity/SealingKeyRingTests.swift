@@ -153,5 +153,9 @@ import WireScenarios
         func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
             async throws(RouteError) -> QueryAnswer
         { throw .notExecuted(retryAfter: .seconds(1)) }
+        func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+            async throws(RouteError) -> QueryAnswer
+        { throw .notExecuted(retryAfter: .seconds(1)) }
+        func hasPartition(_ group: GroupID) -> Bool { true }
     }
 }

@@ -31,6 +31,15 @@ import Testing
             status.missingCount = 2
             return status
         }
+        func auditCopies() async -> Int { 4 }
+        func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference] {
+            (0..<UInt32(700)).map {
+                CopyDifference(
+                    group: GroupID(3), name: CopyName(body: BodyID(0xA0), ordinal: $0),
+                    isMissing: $0 % 2 == 0)
+            }.filter { difference in last.map { difference.name > $0.name } ?? true }
+                .prefix(limit).map { $0 }
+        }
         func verifyCopies() async -> Int {
             self.verifyCount.withLock { $0 += 1 }
             return 3
@@ -329,5 +338,26 @@ import Testing
         #expect(begun.text == "{\"partitions\":3}")
         #expect(stage.control.verifyCount.withLock { $0 } == 1)
         #expect(await stage.ask("POST", "/v1/assets/verify", authorization: []).status == 401)
+    }
+
+    @Test func `an audit of files is begun, and its differences come in pages`() async throws {
+        let stage = Stage()
+        let begun = await stage.ask("POST", "/v1/assets/audit")
+        #expect(begun.text == "{\"partitions\":4}")
+        let first = await stage.ask("GET", "/v1/assets/audit")
+        #expect(
+            first.text.hasPrefix(
+                "{\"differences\":[{\"partition\":2,\"body\":\"a0\",\"chunk\":0,"
+                    + "\"kind\":\"missing\"},{\"partition\":2,\"body\":\"a0\",\"chunk\":1,"
+                    + "\"kind\":\"leftOver\"}"), "\(first.text.prefix(200))")
+        #expect(first.text.hasSuffix("\"next\":\"2/a0/499\"}"))
+        let second = await stage.ask("GET", "/v1/assets/audit", query: "after=2%2Fa0%2F499")
+        #expect(second.text.contains("\"chunk\":500"))
+        #expect(!second.text.contains("\"chunk\":499") && !second.text.contains("\"next\""))
+        for wrong in ["2", "2/a0", "x/a0/1", "2/z/1", "65535/1/1"] {
+            let answer = await stage.ask("GET", "/v1/assets/audit", query: "after=\(wrong)")
+            #expect(answer.status == 400, "\(wrong)")
+        }
+        #expect(await stage.ask("POST", "/v1/assets/audit", authorization: []).status == 401)
     }
 }
