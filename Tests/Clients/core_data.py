@@ -1,6 +1,6 @@
 """Core Data's mirror of a store, as a client of zones: the conventions alone, against a real node.
 
-    core_data.py BINARY WORK [--rows N] [--seed S]
+    core_data.py BINARY WORK [--rows N] [--seed S] [--placement whole|zone]
 
 Two devices keep a store each: rows with attributes, to-one and many-to-many relations, and texts that overflow into assets. Each
 exports what was changed in batches of 200, atomically and if unchanged, and imports what `changes/zone` tells. They work at
@@ -37,13 +37,13 @@ def step(name, is_good, detail=""):
 class Server(stratus.Node):
     """One node, which may be killed and comes back over the same directory."""
 
-    def __init__(self, binary, work):
-        self.binary, self.work = binary, work
+    def __init__(self, binary, work, placement):
+        self.binary, self.work, self.words = binary, work, ["--placement", placement]
         self.start()
 
     def start(self):
         with open(os.path.join(self.work, "node.log"), "ab") as log:
-            super().__init__(os.path.join(self.work, "data"), program=self.binary, log=log)
+            super().__init__(os.path.join(self.work, "data"), *self.words, program=self.binary, log=log)
 
     def restart(self):
         self.kill()
@@ -283,9 +283,10 @@ def main():
     parser.add_argument("work")
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--placement", choices=["whole", "zone"], default="whole")
     options = parser.parse_args()
-    print(f"seed {options.seed}, {options.rows} rows", flush=True)
-    server = Server(options.binary, options.work)
+    print(f"seed {options.seed}, {options.rows} rows, private databases: {options.placement}", flush=True)
+    server = Server(options.binary, options.work, options.placement)
     try:
         run(server, options)
     finally:

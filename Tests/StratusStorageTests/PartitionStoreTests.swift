@@ -274,6 +274,21 @@ extension PartitionStore where State == RegisterState {
         #expect(store.durable == LogIndex(6))
     }
 
+    @Test func `a checkpointer that is kept copies what was committed since its last run`() throws {
+        let store = try PartitionBench().open()
+        try store.take(1...3)
+        let checkpointer = try #require(try store.makeCheckpointer())
+        for last in stride(from: 6, through: 30, by: 6) as StrideThrough<UInt64> {
+            try store.take((store.applied.raw + 1)...last)
+            let index = try #require(try checkpointer.run())
+            #expect(index == LogIndex(last))
+            store.noteDurable(through: index)
+            #expect(store.durable == LogIndex(last))
+        }
+        #expect(store.isCurrent(checkpointer))
+        #expect(try store.verify() == [])
+    }
+
     @Test func `a snapshot carries everything to another replica`() throws {
         var limits = PartitionStore<RegisterState>.Limits()
         limits.snapshotFrameSize = 1_000

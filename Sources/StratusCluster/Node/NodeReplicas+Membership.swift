@@ -69,6 +69,7 @@ extension NodeReplicas {
                 guard !member.isCheckpointing else { continue }
                 self.host.remove(group)
                 self.members[group] = nil
+                self.kept.remove(group)
                 self.told.withLock { $0[group] = nil }
                 self.leaders.withLock { $0[group] = nil }
                 self.answerWaiting(for: group)

@@ -250,6 +250,7 @@ extension NodeReplicas {
         }
         self.host.remove(group)
         self.members[group] = nil
+        self.kept.remove(group)
         self.unopenable[group] = (self.world.now + Self.mendingTime, "it is being repaired")
         self.leaders.withLock { $0[group] = nil }
         self.answerWaiting(for: group)

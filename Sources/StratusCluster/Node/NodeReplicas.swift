@@ -38,6 +38,15 @@ package actor NodeReplicas {
         var eventsSeen = 0
         /// What was applied when the last checkpoint began.
         var checkpointFrom: (index: LogIndex, milliseconds: Int64)?
+
+        /// Entries were applied: the state works. Returns whether they wrote mail or events.
+        mutating func noteApplied() -> (mail: Bool, events: Bool) {
+            if self.problem != nil { self.problem = nil }
+            self.lacksRoom = false
+            let (mail, events) = (self.partition.mailCount, self.partition.eventCount)
+            defer { (self.mailSeen, self.eventsSeen) = (mail, events) }
+            return (mail != self.mailSeen, events != self.eventsSeen)
+        }
     }
 
     /// Events dealt with before others get their turn on the executor.
@@ -63,6 +72,7 @@ package actor NodeReplicas {
     let sender: any PeerSender
     private let executor: any SerialExecutor & TaskExecutor
     let checkpointer: any TaskExecutor
+    var kept = KeptCheckpointers()
     nonisolated let inbox: ReplicaInbox
     nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
     private nonisolated let pace = Mutex(Duration.milliseconds(10))
@@ -229,6 +239,7 @@ package actor NodeReplicas {
         self.isStopped = true
         self.answerAllUnknown()
         self.depart()
+        self.kept.removeAll()
         let end = self.world.now + Self.checkpointPatience
         for group in self.members.keys.sorted() {
             guard let member = self.members[group], member.partition.isOpen, self.isWell(group),
@@ -562,16 +573,10 @@ package actor NodeReplicas {
             self.setup.events.alarm(group, newer.description)
             self.setup.events.stopped(group, newer)
         case .applied:
-            self.members[group]?.problem = nil
-            self.members[group]?.lacksRoom = false
-            if let member = self.members[group], member.partition.mailCount != member.mailSeen {
-                self.members[group]?.mailSeen = member.partition.mailCount
-                self.noteMail(of: group)
-            }
-            if let member = self.members[group], member.partition.eventCount != member.eventsSeen {
-                self.members[group]?.eventsSeen = member.partition.eventCount
-                self.noteEvents(of: group)
-            }
+            // Looked up once: this follows every group of entries.
+            let (hasMail, hasEvents) = self.members[group]?.noteApplied() ?? (false, false)
+            if hasMail { self.noteMail(of: group) }
+            if hasEvents { self.noteEvents(of: group) }
             self.tellBodies(of: group)
         case .snapshotLacksRoom: self.lacksSnapshotRoom(group)
         case .gaveUp(let node, let index): self.gaveUp(node, of: group, after: index)
@@ -797,14 +802,14 @@ package actor NodeReplicas {
         let position = member.partition.appliedPosition
         self.members[group]?.checkpointFrom = (position.index, position.time.milliseconds)
         do throws(StoreError) {
-            guard let checkpointer = try member.partition.makeCheckpointer() else {
+            guard let checkpointer = try self.kept.checkpointer(of: group, member.partition) else {
                 // Nothing but entries that needed no file: now they need one, to be let go.
                 try member.partition.checkpoint()
                 self.inbox.post(.checkpointed(group, .success(nil)))
                 return
             }
             self.members[group]?.isCheckpointing = true
-            // Used by that one task alone from here on.
+            // Used by that one task alone from here on, until `isCheckpointing` is taken back.
             nonisolated(unsafe) let run = checkpointer
             let inbox = self.inbox
             Task(executorPreference: self.checkpointer) {
@@ -839,7 +844,9 @@ package actor NodeReplicas {
                     keepsTrail: !mustFree, keepsForFollowers: keepsForFollowers, at: now,
                     into: &out)
             }
-        case .failure(let error): self.failed(group, error)
+        case .failure(let error):
+            self.kept.remove(group)
+            self.failed(group, error)
         }
     }
 
@@ -892,6 +899,7 @@ package actor NodeReplicas {
             ($0.value.usedAt, $0.key) < ($1.value.usedAt, $1.key)
         }
         for (group, member) in idle.prefix(min(surplus, 4)) {
+            self.kept.remove(group)
             do throws(StoreError) { try member.partition.close() } catch {
                 self.failed(group, error)
             }

@@ -81,23 +81,32 @@ extension ZoneService {
         let parts = positions.sorted {
             ($0.key.bucket?.number ?? 0) < ($1.key.bucket?.number ?? 0)
         }
-        return await withTaskGroup(of: ([Int], Result<[Item], ClientError>).self) { tasks in
+        // Both are arrays: release builds of Swift 6.3.1 lost the first part of a tuple whose second
+        // was a `Result` of several words, and the node crashed.
+        return await withTaskGroup(of: ([Int], [Result<Item, ClientError>]).self) { tasks in
             for (part, positions) in parts {
-                tasks.addTask {
-                    do { return (positions, .success(try await body(part, positions))) } catch {
-                        return (positions, .failure(ClientError(error)))
-                    }
-                }
+                tasks.addTask { (positions, await Self.items(of: part, positions, body)) }
             }
             var results: [Result<Item, ClientError>] = zones.map { _ in
                 .failure(ClientError(RouteError.outcomeUnknown))
             }
-            for await (positions, result) in tasks {
-                for (index, position) in positions.enumerated() {
-                    results[position] = result.map { $0[index] }
-                }
+            for await (positions, items) in tasks {
+                for (position, item) in zip(positions, items) { results[position] = item }
             }
             return results
+        }
+    }
+
+    /// What a part answers, one for each position.
+    private static func items<Item: Sendable>(
+        of part: DatabaseID, _ positions: [Int],
+        _ body: @Sendable (DatabaseID, _ positions: [Int]) async throws -> [Item]
+    ) async -> [Result<Item, ClientError>] {
+        do {
+            return try await body(part, positions).map { .success($0) }
+        } catch {
+            let failure = ClientError(error)
+            return positions.map { _ in .failure(failure) }
         }
     }
 }

@@ -121,7 +121,7 @@ struct JSONOutput: ~Copyable {
         // There is always room for what is left of the source, a word more and a quotation mark.
         self.makeRoom(total + 16)
         self.append(0x22)
-        var at = 0
+        var at = self.copyPlainBlocks(of: raw)
         while total - at >= 8 {
             let word = raw.word(at: at)
             unsafe self.start.storeBytes(
@@ -159,6 +159,28 @@ struct JSONOutput: ~Copyable {
             self.makeRoom(total - at + 16)
         }
         self.append(0x22)
+    }
+
+    /// Copies blocks of 32 bytes up to the first that needs an escape; there is room for all of
+    /// them. Long texts are most of an answer, and this takes one instruction for a byte instead of
+    /// five.
+    ///
+    /// - Returns: how many bytes were copied.
+    @inline(__always)
+    private mutating func copyPlainBlocks(of raw: RawSpan) -> Int {
+        let blocks = raw.byteCount & ~31
+        let target = unsafe self.start + self.count
+        var at = 0
+        while at < blocks {
+            // Any 32 bytes are four words; the span checks that they are its own.
+            let block = unsafe raw.unsafeLoadUnaligned(fromByteOffset: at, as: SIMD4<UInt64>.self)
+            let special = WordScan.mustEscape(block)
+            if special[0] | special[1] | special[2] | special[3] != 0 { break }
+            unsafe target.storeBytes(of: block, toByteOffset: at, as: SIMD4<UInt64>.self)
+            at &+= 32
+        }
+        self.count += at
+        return at
     }
 
     /// One to seven bytes as the lowest of a word, the others zero, in two or three loads.

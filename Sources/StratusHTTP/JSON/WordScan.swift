@@ -30,6 +30,17 @@ enum WordScan {
     static func mustEscape(_ word: UInt64) -> UInt64 {
         Self.equal(word, 0x22) | Self.equal(word, 0x5C) | Self.below(word, 0x20)
     }
+
+    /// Returns zeros if no byte must be escaped, and something else otherwise.
+    @inline(__always)
+    static func mustEscape(_ block: SIMD4<UInt64>) -> SIMD4<UInt64> {
+        let ones = SIMD4(repeating: Self.ones)
+        let quotes = block ^ SIMD4(repeating: Self.ones &* 0x22)
+        let slashes = block ^ SIMD4(repeating: Self.ones &* 0x5C)
+        // Neither pattern has a highest bit, so the complement of the bytes serves all three tests.
+        let low = (quotes &- ones) | (slashes &- ones) | (block &- ones &* 0x20)
+        return low & ~block & Self.highs
+    }
 }
 
 extension RawSpan {

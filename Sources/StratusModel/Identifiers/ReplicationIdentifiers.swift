@@ -5,6 +5,7 @@ package struct GroupID: Sendable, Hashable, Comparable, CustomStringConvertible 
     package static let system = GroupID(0)
     package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
     package var description: String { "g\(self.raw)" }
+    package func _rawHashValue(seed: Int) -> Int { mixed(UInt64(self.raw), seed) }
 }
 
 /// A node of the cluster, for its whole life. Never reused for another machine.
@@ -13,6 +14,7 @@ package struct NodeID: Sendable, Hashable, Comparable, CustomStringConvertible {
     package init(_ raw: UInt32) { self.raw = raw }
     package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
     package var description: String { "n\(self.raw)" }
+    package func _rawHashValue(seed: Int) -> Int { mixed(UInt64(self.raw), seed) }
 }
 
 /// One run of a node's process over one data directory. A restart draws a new one.
@@ -74,4 +76,14 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
         }
         return String(utf8: text.span.extracting(place..<36)) ?? ""
     }
+}
+
+/// A hash of a number that the cluster has given out itself, in order, to its partitions and nodes.
+///
+/// A save on three nodes looks groups up 132 times, and the standard library's hash costs 150
+/// instructions each time. That hash makes it hard to choose keys that collide. Nobody outside the
+/// cluster chooses these numbers, and there are at most 65,536 partitions.
+private func mixed(_ number: UInt64, _ seed: Int) -> Int {
+    let product = (number ^ UInt64(truncatingIfNeeded: seed)) &* 0x9E37_79B9_7F4A_7C15
+    return Int(truncatingIfNeeded: product >> 32)
 }

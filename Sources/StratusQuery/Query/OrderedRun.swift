@@ -68,7 +68,8 @@ struct OrderedRun {
         if let frontier, let last = items.last?.position, order.isOrdered(frontier, before: last) {
             items.removeAll { order.isOrdered(frontier, before: $0.position) }
         }
-        let isCut = order.keepFirst(self.limit, sizeMax: self.sizeMax, of: &items)
+        // They are in order since the last zone was added.
+        let isCut = QueryOrder.cut(self.limit, sizeMax: self.sizeMax, of: &items)
         let next = isCut ? items.last?.position : frontier
         return .success(
             QueryFound(
@@ -491,6 +492,11 @@ extension QueryOrder {
             !self.isOrdered(items[$0].position, before: items[$0 - 1].position)
         }
         if !isInOrder { items.sort { self.isOrdered($0.position, before: $1.position) } }
+        return Self.cut(countMax, sizeMax: sizeMax, of: &items)
+    }
+
+    /// The same of items that are in order.
+    static func cut(_ countMax: Int, sizeMax: Int, of items: inout [OrderedRun.Item]) -> Bool {
         var size = 0
         var kept = 0
         while kept < min(items.count, countMax), size < sizeMax {

@@ -4,6 +4,7 @@
     apt-get install valgrind
     swift build -c release --product stratus
     Tests/Benchmarks/instructions/run.py [--nodes 1|3|both] [--work lookup,save,…] [--runs 3] [--requests 600]
+    Tests/Benchmarks/instructions/run.py --zone-buckets 16 --work sync,first-sync     # on one node, without budgets
     Tests/Benchmarks/instructions/run.py --check       # ends with 1 if a budget is exceeded by 5 % or more
     Tests/Benchmarks/instructions/run.py --write       # makes what was measured the budgets
 
@@ -13,11 +14,12 @@ is counted too, and taken off. With three nodes, requests go to one that does no
 
 STRATUS_BINARY names another program. Every process started here is ended here.
 """
-import argparse, glob, json, os, random, re, shutil, socket, statistics, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import argparse, glob, json, os, random, re, shutil, statistics, subprocess, sys, tempfile, time, urllib.error, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../../Support"))
 import stratus
+from closed_loop import Connection, ask_all
 
 BUDGETS = os.path.join(HERE, "budgets.json")
 SCHEMA = b"""DEFINE SCHEMA RECORD TYPE Note (
@@ -34,55 +36,6 @@ def call(method, url, body=None, headers=None):
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **(headers or {})}, method=method)
     with urllib.request.urlopen(request, timeout=300) as answer:
         return json.loads(answer.read() or b"null")
-
-
-class Connection:
-    def __init__(self, port):
-        self.socket, self.buffer = socket.create_connection(("127.0.0.1", port)), b""
-
-    def ask(self, path, body):
-        method = b"GET" if body is None else b"POST"
-        content = (body or "").encode()
-        self.socket.sendall(b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                            % (method, path.encode(), len(content), content))
-
-    def answer(self):
-        while b"\r\n\r\n" not in self.buffer:
-            self.buffer += self.receive()
-        head, _, rest = self.buffer.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)content-length: (\d+)", head)
-        length = int(length.group(1)) if length else 0
-        while len(rest) < length:
-            rest += self.receive()
-        self.buffer = rest[length:]
-        body = rest[:length]
-        if b" 200 " not in head.split(b"\r\n")[0] + b" " or b"serverErrorCode" in body:
-            raise SystemExit(f"refused: {head.decode()}\n{body.decode()[:600]}")
-        return body
-
-    def receive(self):
-        bytes_ = self.socket.recv(65_536)
-        if not bytes_:
-            raise SystemExit("the node has closed a connection")
-        return bytes_
-
-
-def ask_all(connections, make, count):
-    """Asks `count` times, each connection again as soon as it is answered."""
-    sent = 0
-    for connection in connections[:count]:
-        connection.ask(*make())
-        sent += 1
-    done = 0
-    while done < count:
-        for connection in connections:
-            if done >= count:
-                break
-            connection.answer()
-            done += 1
-            if sent < count:
-                connection.ask(*make())
-                sent += 1
 
 
 class Node:
@@ -205,9 +158,11 @@ def fill(url, base, tokens):
 class One:
     """A node alone, filled without callgrind first."""
 
-    def __init__(self, binary, directory):
+    def __init__(self, binary, directory, buckets):
         self.directory, data = directory, os.path.join(directory, "data")
         arguments = ["dev", "--json", "--schema", "strict", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", data]
+        if buckets:
+            arguments += ["--placement", "zone", "--zone-buckets", str(buckets)]
         node = Node(binary, arguments, directory, "fill", counted=False)
         line = json.loads(node.process.stdout.readline())
         self.describe(line)
@@ -344,11 +299,14 @@ def main():
     parser.add_argument("--work", help="kinds of work, separated by commas; all of them if left out")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--requests", type=int, default=600)
+    parser.add_argument("--zone-buckets", type=int, default=0, help="place private databases zone by zone; without budgets")
     parser.add_argument("--check", action="store_true", help="end with 1 if a budget is exceeded by 5 %% or more")
     parser.add_argument("--write", action="store_true", help="make the medians the budgets")
     arguments = parser.parse_args()
     if not 1 <= arguments.runs <= 10 or not CONNECTIONS <= arguments.requests <= 10_000:
         parser.error(f"1 to 10 runs of {CONNECTIONS} to 10,000 requests")
+    if arguments.zone_buckets and (arguments.write or arguments.check or arguments.nodes != "1"):
+        parser.error("--zone-buckets is for one node, and has no budgets")
     for tool in ("valgrind", "callgrind_control"):
         if not shutil.which(tool):
             raise SystemExit(f"{tool} is missing: apt-get install valgrind")
@@ -362,14 +320,14 @@ def main():
             print(f"{count} node(s), run {run + 1} of {arguments.runs}, thousands of instructions a request", flush=True)
             directory = tempfile.mkdtemp(prefix="stratus-instructions-")
             try:
-                world = One(binary, directory) if count == 1 else Three(binary, directory)
+                world = One(binary, directory, arguments.zone_buckets) if count == 1 else Three(binary, directory)
                 runs.append(measure(world, works, arguments.requests))
             finally:
                 # Those too that were still being filled when something failed.
                 for node in list(Node.running):
                     node.stop()
                 shutil.rmtree(directory, ignore_errors=True)
-        known = budgets.setdefault(str(count), {})
+        known = {} if arguments.zone_buckets else budgets.setdefault(str(count), {})
         print(f"\n| {count} node(s) | median | lowest to highest | budget | by thread, at the median |\n| --- | --- | --- | --- | --- |")
         for work in works:
             totals = sorted(sum(run[work].values()) for run in runs)
