@@ -1,6 +1,6 @@
 import StratusAssets
+import StratusDoubles
 import StratusModel
-import StratusSimulation
 import StratusStorage
 import Synchronization
 import Testing

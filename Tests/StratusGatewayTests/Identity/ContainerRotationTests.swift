@@ -1,12 +1,12 @@
 import StratusCluster
 import StratusContainers
+import StratusDoubles
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
 import StratusSealing
-import StratusSimulation
 import Synchronization
 import Testing
 
