@@ -8,6 +8,7 @@ struct Benchmark: Sendable {
 
     static let all: [Benchmark] = [
         .batches,
+        .commits,
         .consensus,
         .httpMessage,
         .httpServer,

@@ -40,5 +40,10 @@ struct KeptCheckpointers {
         return self.kept.remove(at: position).checkpointer
     }
 
+    /// Lets go of those of files that a snapshot has replaced, so that the disk gets the room back.
+    mutating func keepOnly(_ isCurrent: (GroupID, PartitionCheckpointer) -> Bool) {
+        self.kept.removeAll { !isCurrent($0.group, $0.checkpointer) }
+    }
+
     mutating func removeAll() { self.kept.removeAll() }
 }

@@ -775,6 +775,7 @@ package actor NodeReplicas {
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
         self.lookAtRetention(at: now)
         self.catchUpOnBodies()
+        self.kept.keepOnly { self.members[$0]?.partition.isCurrent($1) == true }
         self.closeIdle()
     }
 
