@@ -196,6 +196,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var pushActiveCountMax = 8
     package var pushRestingCountMax = 64
     package var pushAskCountMax = 4
+    /// A page of a browser may be open twice, at two nodes, over slow connections.
+    package var opensTwoWindows = false
     /// Clients of files at each node.
     package var assetWorkerCount = 2
     /// Packs of one node at a time rot or go while it is down.
@@ -676,6 +678,7 @@ package struct SimulationOptions: Sendable, Equatable {
             self.pushActiveCountMax = [2, 3, 8][draw(0...2)]
             self.pushRestingCountMax = [1, 4, 64][draw(0...2)]
             self.pushAskCountMax = [1, 2, 4][draw(0...2)]
+            self.opensTwoWindows = seed % 8 == 5
             self.faultInterval = milliseconds(300, 900, 2_000)
             self.restartMax = milliseconds(20, 200, 600)
             self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
