@@ -127,6 +127,17 @@ package struct PlantedBugSearch {
         case .overdueForgotten:
             // Many that wait, and room for few.
             options.pushRestingCountMax = 1
+        case .cursorNotCompared: options.opensTwoWindows = true
+        case .parkedLostOnLeaderChange:
+            // Many that wait to be asked about while leaders change, and come back.
+            options.pushAskCountMax = 1
+            options.faults = [.partition, .pause]
+            options.faultInterval = .milliseconds(500)
+            options.aimsAtLeaders = true
+            options.safetyTime = .seconds(10)
+        case .permissionOfTheMatch:
+            // Outages that are over before all is well.
+            options.safetyTime = .seconds(10)
         default: break
         }
     }

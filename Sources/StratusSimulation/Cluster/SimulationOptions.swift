@@ -125,6 +125,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var pushActiveCountMax = 8
     package var pushRestingCountMax = 64
     package var pushAskCountMax = 4
+    /// A page of a browser may be open twice, at two nodes, over slow connections.
+    package var opensTwoWindows = false
     /// Clients of files at each node.
     package var assetWorkerCount = 2
     /// Packs of one node at a time rot or go while it is down.

@@ -13,6 +13,7 @@ extension MixRecipe {
         options.pushActiveCountMax = [2, 3, 8][draw(0...2)]
         options.pushRestingCountMax = [1, 4, 64][draw(0...2)]
         options.pushAskCountMax = [1, 2, 4][draw(0...2)]
+        options.opensTwoWindows = draw.seed % 8 == 5
         options.faultInterval = draw.milliseconds(300, 900, 2_000)
         options.restartMax = draw.milliseconds(20, 200, 600)
         options.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])

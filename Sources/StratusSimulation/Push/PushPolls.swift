@@ -47,7 +47,11 @@ final class PushPolls: @unchecked Sendable {
                     await life.sleep(
                         for: .milliseconds(
                             life.simulation.isQuiet ? 5 + push.draw(20) : 20 + push.draw(300)))
-                    guard !life.isGone, push.claims[token]?.isGone ?? true else { continue }
+                    // A page may be open in a second window, at another node.
+                    guard !life.isGone,
+                        push.claims[token]?.isGone ?? true
+                            || (life.simulation.options.opensTwoWindows && push.draw(8) == 0)
+                    else { continue }
                     push.claims[token] = life
                     await life.node.push?.polls.hold(token)
                     if push.claims[token] === life { push.claims[token] = nil }
@@ -57,22 +61,17 @@ final class PushPolls: @unchecked Sendable {
         life.keepDoing {
             while !life.isGone {
                 life.node.push?.polls.sayAll()
-                await life.sleep(for: .seconds(2))
+                await life.sleep(for: .seconds(5))
             }
         }
     }
 
     func end() {
-        for seat in self.seatsInOrder {
+        for seat in self.orderedSeats {
             seat.waiter?.resume()
             seat.waiter = nil
         }
         self.seats = [:]
-    }
-
-    /// In an order that is the same in every run: a woken poll goes on when its turn comes.
-    private var seatsInOrder: [Seat] {
-        self.seats.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
     }
 
     // MARK: Attendance
@@ -110,7 +109,7 @@ final class PushPolls: @unchecked Sendable {
             self.attendance.heard(
                 from: node, databases, isWhole: isWhole, at: self.life.node.world.now)
         case .stirred(let names):
-            for seat in self.seatsInOrder
+            for seat in self.orderedSeats
             where !Set(self.names(seat.databases)).isDisjoint(with: names) {
                 self.wake(seat)
             }
@@ -121,12 +120,17 @@ final class PushPolls: @unchecked Sendable {
     /// A database has changed by way of this node.
     func changed(_ database: DatabaseID) {
         let name = Attendance.name(of: database)
-        for seat in self.seatsInOrder where seat.databases.contains(database) { self.wake(seat) }
+        for seat in self.orderedSeats where seat.databases.contains(database) { self.wake(seat) }
         let listeners = self.attendance.listeners(of: name, at: self.life.node.world.now)
         for node in listeners where node != self.life.node.id {
             self.say(.stirred([name]), to: node)
         }
         self.life.simulation.expectWaking(by: database)
+    }
+
+    /// In an order that is the same in every run.
+    private var orderedSeats: [Seat] {
+        self.seats.keys.sorted { $0.lexicographicallyPrecedes($1) }.compactMap { self.seats[$0] }
     }
 
     private func wake(_ seat: Seat) {
@@ -191,7 +195,10 @@ final class PushPolls: @unchecked Sendable {
                     node: self.life.node.id, databases: self.names(databases), isWhole: false),
                 to: node)
         }
-        let end = simulation.now + (simulation.isQuiet ? 8_000_000_000 : 2_500_000_000)
+        // A page that is loaded again and again: its node says each time what it waits for.
+        let isRestless = token[1] == 1
+        let patience: Int64 = isRestless ? 700 : simulation.isQuiet ? 8_000 : 2_500
+        let end = simulation.now + patience * 1_000_000
         while !self.life.isGone, simulation.now < end {
             for group in simulation.clientGroups {
                 for database in databases {
@@ -200,7 +207,9 @@ final class PushPolls: @unchecked Sendable {
                 }
             }
             // Seldom at the end: then a poll is woken, or told late.
-            await self.wait(seat, for: simulation.isQuiet ? .seconds(4) : .milliseconds(400))
+            await self.wait(
+                seat,
+                for: simulation.isQuiet && !isRestless ? .seconds(4) : .milliseconds(400))
         }
     }
 
@@ -239,6 +248,12 @@ final class PushPolls: @unchecked Sendable {
         // A look may have taken until its end.
         if let problem = self.push.leaves(hit, in: name.database, for: user, at: simulation.now) {
             simulation.report(push: problem)
+        }
+        if simulation.options.opensTwoWindows, !simulation.isQuiet, self.push.draw(4) == 0 {
+            // One window is slower than the other.
+            await self.life.sleep(for: .milliseconds(self.push.draw(500)))
+            guard !self.life.isGone else { return }
+            self.push.count("slow pages")
         }
         // The client goes away before it has all bytes.
         let isTaken = self.push.draw(6) > 0 || simulation.isQuiet

@@ -26,7 +26,9 @@ struct PushWorker: Sendable {
             if self.simulation.isQuiet {
                 if self.number == 0 {
                     await self.lastRound(shells)
-                } else if !self.push.lastRounds.contains(self.life.node.id) {
+                } else if !self.push.lastRounds.contains(self.life.node.id),
+                    self.push.draw(4) == 0
+                {
                     await self.changeAnything(shells)
                 }
                 continue
@@ -42,11 +44,14 @@ struct PushWorker: Sendable {
             case 9...12: await self.subscribe(in: group, shells)
             case 13: await self.unsubscribe(in: group, shells)
             case 14...16: await self.register(shells)
-            case 17: self.trouble()
+            case 17: await self.trouble()
             case 18: self.uninstall()
             default:
-                if self.push.draw(3) == 0 {
+                if self.push.draw(2) == 0 {
+                    self.uninstall()
+                } else if self.push.draw(2) == 0 {
                     let user = PushWorld.users[self.push.draw(PushWorld.users.count)]
+                    guard !self.push.isSuspended(user, at: self.simulation.now) else { continue }
                     self.push.flip(user, at: self.simulation.now)
                 }
             }
@@ -213,11 +218,29 @@ struct PushWorker: Sendable {
         )
     }
 
-    private func trouble() {
+    private func trouble() async {
         let provider = self.push.draw(PushWorld.providerCount)
+        let now = self.simulation.now
+        guard self.push.providers[provider].heldUntil <= now else { return }
+        if self.push.draw(5) == 0 { return await self.outlast(provider, at: now) }
         self.push.providers[provider].answersWhileDown = self.push.draw(2) == 0
         self.push.providers[provider].downUntil =
-            self.simulation.now + Int64(500 + self.push.draw(7_000)) * 1_000_000
+            now + Int64(500 + self.push.draw(7_000)) * 1_000_000
         self.push.count("providers down")
+    }
+
+    /// A provider is down for longer than a permission may be believed, and one of its users loses
+    /// the role meanwhile: what was matched before must not leave when the provider is back.
+    private func outlast(_ provider: Int, at now: Int64) async {
+        let end = now + Int64(4_700 + self.push.draw(1_500)) * 1_000_000
+        self.push.providers[provider].answersWhileDown = self.push.draw(2) == 0
+        self.push.providers[provider].downUntil = end
+        self.push.providers[provider].heldUntil = end
+        self.push.count("providers down")
+        await self.life.sleep(for: .milliseconds(200))
+        guard !self.life.isGone, !self.simulation.isQuiet else { return }
+        // Devices of the last provider are all of the first user.
+        let user = PushWorld.users[provider == PushWorld.providerCount - 1 ? 0 : 1]
+        self.push.suspend(user, until: end + 1_000_000_000, at: self.simulation.now)
     }
 }

@@ -18,6 +18,8 @@ final class PushWorld: @unchecked Sendable {
     struct Provider {
         /// Simulated nanoseconds.
         var downUntil: Int64 = 0
+        /// Until when no other outage takes the place of this one.
+        var heldUntil: Int64 = 0
         /// It says that it is not available; otherwise it says nothing.
         var answersWhileDown = false
         /// When its devices went, simulated milliseconds, and until when it says so.
@@ -62,6 +64,8 @@ final class PushWorld: @unchecked Sendable {
     /// Who holds the poll of a token: one page polls at one node at a time.
     var claims: [Bytes: ProcessLife] = [:]
     private var isMember: [String: Bool] = [:]
+    /// Until when nobody gives them the role.
+    private var suspendedUntil: [String: Int64] = [:]
     /// When each came to be a member, and ceased to be.
     private var flips: [String: [(at: Int64, isMember: Bool)]] = [:]
     private var told: [Telling: Set<Told>] = [:]
@@ -145,6 +149,17 @@ final class PushWorld: @unchecked Sendable {
         self.isMember[user] = isMember
         self.flips[user, default: []].append((now, isMember))
         self.count(isMember ? "roles given" : "roles taken")
+    }
+
+    /// Takes a user's role, and nobody gives it back before `end`.
+    func suspend(_ user: String, until end: Int64, at now: Int64) {
+        if self.isMember[user] == true { self.flip(user, at: now) }
+        self.suspendedUntil[user] = end
+        self.count("users suspended")
+    }
+
+    func isSuspended(_ user: String, at now: Int64) -> Bool {
+        now < self.suspendedUntil[user] ?? 0
     }
 
     func makeMembers(at now: Int64) {
