@@ -64,7 +64,7 @@ enum DocumentPages {
                     array.object {
                         $0.member("path", path)
                         $0.member("id", item.id)
-                        $0.member("kind", item.kind == .file ? "file" : "folder")
+                        $0.member("kind", item.kind.name)
                         $0.member("size", Int64(clamping: item.size))
                         $0.member(
                             "edited", item.tag == 0 ? "" : WallTime.text(item.editedAtMilliseconds))
