@@ -62,7 +62,7 @@ enum DocumentPages {
                 let (path, item) = element
                 json.member("path", path)
                 json.member("id", item.id)
-                json.member("kind", item.kind == .file ? "file" : "folder")
+                json.member("kind", item.kind.name)
                 json.member("size", Int64(clamping: item.size))
                 json.member(
                     "edited", item.tag == 0 ? "" : WallTime.text(item.editedAtMilliseconds))

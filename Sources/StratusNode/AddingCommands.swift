@@ -44,7 +44,15 @@ package enum AddingCommands {
         case .modifyDocuments(let modify):
             modify.operations.contains {
                 switch $0 {
-                case .create, .save, .copy, .annotate, .lock, .publish: true
+                case .create, .save, .copy, .annotate, .lock, .publish, .convert: true
+                case .edit(_, let edits, _, _):
+                    edits.contains {
+                        switch $0 {
+                        case .put: true
+                        case .transfer(_, _, let isMove): !isMove
+                        case .remove: false
+                        }
+                    }
                 // A removal follows it, and what it separates is stored already.
                 case .separate: false
                 case .place, .remove, .settle, .removeData, .refresh, .unlock, .withdraw: false

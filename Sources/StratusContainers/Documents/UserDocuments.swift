@@ -81,7 +81,8 @@ package struct UserDocuments: Sendable {
         var uses = (documents: Use(), rest: Use())
         func add(_ item: DocumentItem, to use: inout Use) {
             switch item.kind {
-            case .file: use.fileCount += 1
+            // A package is shown as one file.
+            case .file, .package: use.fileCount += 1
             case .folder: use.folderCount += 1
             }
             use.size += item.size

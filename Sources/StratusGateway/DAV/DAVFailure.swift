@@ -59,6 +59,7 @@ struct DAVFailure: Error, Sendable, Equatable {
             case .databaseFull: Self(507, reason, condition: "quota-not-exceeded")
             case .locked:
                 Self(423, "the item is locked", condition: "lock-token-submitted")
+            case .notAPackage: Self(409, reason)
             case .lockNotFound: Self(409, reason, condition: "lock-token-matches-request-uri")
             // Sent a moment ago, and gone: the client sends it again.
             case .assetMissing: Self(503, reason)

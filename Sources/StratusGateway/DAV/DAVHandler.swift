@@ -134,7 +134,10 @@ struct DAVHandler: Sendable {
                 ResumedBody(body, rest, holding: share), of: Self.length(of: request.head),
                 in: checks.exchange.homeDatabase, by: checks.exchange.caller,
                 freeing: found.item?.size ?? 0
-            ) { try await self.judgeAgain(request, route, authentication) }
+            ) {
+                try await self.judgeAgain(request, route, authentication)
+                try await checks.checkWaiting(over: found)
+            }
         } else if method == "PUT" {
             content = .inline(body)
             if self.handler.world.now - began >= Self.judgedFor {

@@ -22,7 +22,8 @@ actor DAVListing: ResponseBody {
     private var isClosed = false
 
     init(
-        _ service: DAVService, _ folder: DocumentItem, opening: Bytes, closing: Bytes,
+        _ service: DAVService, _ folder: DocumentItem, members: [DocumentItem]?, opening: Bytes,
+        closing: Bytes,
         write: @escaping @Sendable ([DocumentItem]) async throws -> Bytes
     ) {
         self.service = service
@@ -30,6 +31,10 @@ actor DAVListing: ResponseBody {
         self.opening = opening
         self.closing = closing
         self.write = write
+        if let members {
+            self.waiting = members[...]
+            self.isOver = true
+        }
     }
 
     func next() async throws -> Bytes? {

@@ -172,7 +172,7 @@ struct DAVProperties: Sendable {
         case "resourcetype":
             return XMLElement(
                 name,
-                children: item.kind == .folder ? [.element(XMLElement(.dav("collection")))] : [])
+                children: item.kind != .file ? [.element(XMLElement(.dav("collection")))] : [])
         case "supportedlock": return DAVLocks.supported
         case "lockdiscovery": return lockDiscovery
         case "creationdate":
@@ -182,9 +182,9 @@ struct DAVProperties: Sendable {
         case "getcontenttype":
             return item.kind == .file ? text("application/octet-stream") : nil
         case "quota-used-bytes":
-            return item.kind == .folder ? self.quota.map { text(String($0.used)) } : nil
+            return item.kind != .file ? self.quota.map { text(String($0.used)) } : nil
         case "quota-available-bytes":
-            return item.kind == .folder
+            return item.kind != .file
                 ? self.quota?.available.map { text(String($0)) } : nil
         case "getetag": return item.kind == .file ? text(DAVService.tag(item)) : nil
         default: return nil

@@ -22,6 +22,14 @@ extension DAVService {
         let item: String
         if let known = target.item {
             item = known.id
+        } else if let inside = target.inside {
+            // What is in a package is locked with the whole of it.
+            guard target.folder != nil else { throw DAVFailure(409, "the folder is not there") }
+            item = inside.package.id
+            operations.append(
+                .edit(
+                    id: item, [.put(path: inside.path, .inline([]), seen: nil)],
+                    countMax: DocumentPackage.countMax, sizeMax: DocumentPackage.sizeMax))
         } else {
             // A lock on a name that nothing has makes an empty file.
             guard let folder = target.folder, let name = target.names.last else {
@@ -90,7 +98,7 @@ extension DAVService {
     func root(of lock: DocumentLock, _ place: Place) -> String {
         for (count, item) in place.chain.enumerated() where item?.id == lock.item {
             return self.route.href(
-                Array(place.names[..<count]), isFolder: item?.kind == .folder)
+                Array(place.names[..<count]), isFolder: item.map { $0.kind != .file } ?? false)
         }
         return self.href(place)
     }

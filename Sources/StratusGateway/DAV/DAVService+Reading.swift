@@ -27,7 +27,7 @@ extension DAVService {
 
     func get(_ target: Place) async throws -> HTTPResponse {
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
-        if item.kind == .folder { return self.page(target, item) }
+        if item.kind != .file { return self.page(target, item) }
         var content = DocumentContent.inline([])
         var known = item
         if item.contentTag != 0 {
@@ -56,7 +56,11 @@ extension DAVService {
     }
 
     /// A folder as a page for people. It has no script and needs none.
-    private func page(_ target: Place, _ folder: DocumentItem) -> HTTPResponse {
+    ///
+    /// - Parameter members: what is in a package, or in a folder of one.
+    func page(
+        _ target: Place, _ folder: DocumentItem, members: [DocumentItem]? = nil
+    ) -> HTTPResponse {
         let headers: HeaderFields = [
             "Content-Type": "text/html; charset=UTF-8",
             "Content-Security-Policy":
@@ -66,7 +70,7 @@ extension DAVService {
         if self.head.method == "HEAD" { return HTTPResponse(status: 200, headers: headers) }
         let title = SignInHTML.escape(target.names.last ?? self.route.container.container)
         let listing = DAVListing(
-            self, folder,
+            self, folder, members: members,
             opening: Bytes(
                 ("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>\(title)"
                     + "</title></head><body><h1>\(title)</h1><ul>\n"
@@ -75,7 +79,7 @@ extension DAVService {
         ) { items in
             var bytes: Bytes = []
             for item in items {
-                let isFolder = item.kind == .folder
+                let isFolder = item.kind != .file
                 let names = target.names + [item.name]
                 bytes += Bytes(
                     ("<li><a href=\"\(self.route.href(names, isFolder: isFolder))\">"
@@ -104,20 +108,24 @@ extension DAVService {
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
         let locks = try await self.locks()
         let own = try await self.responses(
-            [item], of: wanted, locks, href: { _ in self.href(target) }, chain: { _ in target })
-        guard isDeep, item.kind == .folder else {
+            [item], of: wanted, locks, hasKept: target.inside?.path.isEmpty ?? true,
+            href: { _ in self.href(target) }, chain: { _ in target })
+        guard isDeep, item.kind != .file else {
             return HTTPResponse(
                 status: 207, headers: Self.multiStatus,
                 body: .bytes(DAVProperties.opening + own + DAVProperties.closing))
         }
+        let hasKept = target.inside == nil
         let listing = DAVListing(
-            self, item, opening: DAVProperties.opening + own, closing: DAVProperties.closing
+            self, item, members: target.inside?.members, opening: DAVProperties.opening + own,
+            closing: DAVProperties.closing
         ) { items in
             func place(_ item: DocumentItem) -> Place {
                 Place(names: target.names + [item.name], chain: target.chain + [item])
             }
             return try await self.responses(
-                items, of: wanted, locks, href: { self.href(place($0)) }, chain: place)
+                items, of: wanted, locks, hasKept: hasKept, href: { self.href(place($0)) },
+                chain: place)
         }
         return HTTPResponse(
             status: 207, headers: Self.multiStatus, body: .stream(listing, length: nil))
@@ -139,11 +147,11 @@ extension DAVService {
     }
 
     private func responses(
-        _ items: [DocumentItem], of wanted: DAVProperties, _ locks: DAVLocks,
+        _ items: [DocumentItem], of wanted: DAVProperties, _ locks: DAVLocks, hasKept: Bool,
         href: (DocumentItem) -> String, chain: (DocumentItem) -> Place
     ) async throws -> Bytes {
         var kept: [[DocumentProperty]] = []
-        if wanted.readsKept, !items.isEmpty {
+        if wanted.readsKept, hasKept, !items.isEmpty {
             guard
                 case .properties(let found) = try await self.documents.ask(
                     .properties(ids: items.map(\.id)), until: self.pageDeadline)

@@ -105,15 +105,15 @@ extension DAVService {
 
     /// Removes what the client saw. Contents that wait to be settled it did not see: each becomes a
     /// file of its own.
-    private func removal(of item: DocumentItem) -> [DocumentOperation] {
+    func removal(of item: DocumentItem) -> [DocumentOperation] {
         let removal = DocumentOperation.remove(
-            id: item.id, basedOn: item.kind == .file ? item.contentTag : nil)
+            id: item.id, basedOn: item.kind == .folder ? nil : item.contentTag)
         return item.conflicts == 0
             ? [removal] : [.separate(id: item.id, first: self.draw()), removal]
     }
 
-    private func checkWholeDepth(_ item: DocumentItem) throws {
-        guard item.kind == .folder, let depth = self.head.headers["Depth"] else { return }
+    func checkWholeDepth(_ item: DocumentItem) throws {
+        guard item.kind != .file, let depth = self.head.headers["Depth"] else { return }
         guard depth.lowercased() == "infinity" else {
             throw DAVFailure(400, "a folder goes with everything in it: 'Depth' is infinity")
         }
@@ -142,6 +142,10 @@ extension DAVService {
         if isMove { try self.checkWholeDepth(item) }
         let target = try await self.resolve(named.names)
         _ = try self.checkConditions(item)
+        if source.inside != nil || target.inside != nil {
+            return try await self.transfer(
+                source, to: target, mayOverwrite: mayOverwrite, shown)
+        }
         let (folder, name) = try self.slot(target)
         var operations: [DocumentOperation] = []
         if let old = target.item {

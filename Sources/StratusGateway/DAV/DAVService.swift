@@ -58,6 +58,12 @@ struct DAVService: Sendable {
         let shown = try Self.shown(ifHeader)
         let found = first ?? Found(item: target.item)
         first = found
+        if let inside = target.inside, !["COPY", "MOVE"].contains(self.head.method),
+            !inside.path.isEmpty || self.head.method == "GET"
+        {
+            return try await self.respond(
+                in: inside, at: target, over: found.item, ifHeader, shown)
+        }
         switch self.head.method {
         case "GET", "HEAD": return try await self.get(target)
         case "PROPFIND": return try await self.propertiesFound(target)
@@ -103,6 +109,15 @@ struct DAVService: Sendable {
         return Found(item: target.item, tokens: tokens)
     }
 
+    /// Refuses a body that was read and would have to wait beside others, where too many do.
+    func checkWaiting(over found: Found) async throws {
+        let limit = DocumentRules().versionCountMax
+        guard let item = try await self.resolve(self.route.names).item, item.kind == .file,
+            item.contentTag != found.item?.contentTag, item.conflicts >= UInt64(limit)
+        else { return }
+        throw DAVFailure(.tooManyVersions, subject: String(limit))
+    }
+
     // MARK: Where
 
     /// A place, and what is there.
@@ -111,16 +126,18 @@ struct DAVService: Sendable {
         /// The root and every folder above the place that is there, and at last what is at the
         /// place; nil where there is nothing.
         var chain: [DocumentItem?]
+        /// Where the place is within a package, or is one that is read.
+        var inside: Inside?
 
         var item: DocumentItem? { self.chain.last ?? nil }
         /// The item of the folder above; nil: it is not there, or the place is the root.
         var folder: DocumentItem? {
             guard self.chain.count > 1, let folder = self.chain[self.chain.count - 2],
-                folder.kind == .folder
+                folder.kind != .file
             else { return nil }
             return folder
         }
-        var isFolder: Bool { self.item?.kind == .folder }
+        var isFolder: Bool { self.item.map { $0.kind != .file } ?? false }
         /// The IDs of the item and of the folders above it.
         var ids: [String] { self.chain.compactMap { $0?.id } }
     }
@@ -136,7 +153,17 @@ struct DAVService: Sendable {
                 throw DAVFailure(403, "this app password is for the folder Documents alone")
             }
         }
-        return Place(names: names, chain: chain)
+        let inside = try await self.inside(names, chain)
+        if let inside, !inside.path.isEmpty,
+            let first = chain.firstIndex(where: { $0?.kind == .package })
+        {
+            // Every part of the path below the package, as if it were an item.
+            for index in (first + 1)..<chain.count {
+                chain[index] = inside.item(
+                    at: names[first..<index].joined(separator: "/"))
+            }
+        }
+        return Place(names: names, chain: chain, inside: inside)
     }
 
     func href(_ place: Place) -> String {

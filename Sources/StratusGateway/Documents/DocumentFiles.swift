@@ -80,6 +80,7 @@ struct DocumentFiles: Sendable {
                 length == bytes.count
                 ? bytes : Bytes(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
             return HTTPResponse(status: status, headers: headers, body: .bytes(part))
+        case .package: preconditionFailure("a package is read by its files")
         case .file(let file):
             guard let files, let stored = try await files.assets.stored(file.asset, in: database)
             else { throw AssetFailure.notFound }

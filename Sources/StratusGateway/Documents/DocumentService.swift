@@ -276,17 +276,14 @@ struct DocumentService: Sendable {
             guard let milliseconds = at.wholeInt64 else { throw .unexpectedInput(key: "at") }
             return milliseconds
         }
-        func tag(_ key: String) throws(InputRefusal) -> UInt64? {
-            guard let text = try input.string(key) else { return nil }
-            guard let tag = ChangeTag(text: text) else { throw .unexpectedInput(key: key) }
-            return tag.raw
-        }
+        func tag(_ key: String) throws(InputRefusal) -> UInt64? { try Self.tag(input, key) }
         switch try input.requiredString("operation") {
         case "create":
             let kind: DocumentItem.Kind
             switch try input.string("kind") ?? "file" {
             case "file": kind = .file
             case "folder": kind = .folder
+            case "package": kind = .package
             default: throw InputRefusal.unexpectedInput(key: "kind")
             }
             let id = try input.string("id") ?? draws.documentID()
@@ -320,8 +317,24 @@ struct DocumentService: Sendable {
                 id: try input.requiredString("id"), current: try tag("current"), drop: drop)
         case "separate":
             return .separate(id: try input.requiredString("id"), first: draws.documentID())
+        case "convert":
+            let kind: DocumentItem.Kind
+            switch try input.requiredString("kind") {
+            case "folder": kind = .folder
+            case "package": kind = .package
+            default: throw InputRefusal.unexpectedInput(key: "kind")
+            }
+            return .convert(
+                id: try input.requiredString("id"), kind, first: draws.documentID(),
+                countMax: DocumentPackage.countMax, sizeMax: DocumentPackage.sizeMax)
         default: throw InputRefusal.unexpectedInput(key: "operation")
         }
+    }
+
+    static func tag(_ input: Input, _ key: String) throws(InputRefusal) -> UInt64? {
+        guard let text = try input.string(key) else { return nil }
+        guard let tag = ChangeTag(text: text) else { throw .unexpectedInput(key: key) }
+        return tag.raw
     }
 
     private static func clash(_ input: Input) throws(InputRefusal) -> DocumentOperation.Clash {
@@ -390,14 +403,14 @@ extension JSONWriter {
     fileprivate mutating func write(_ item: DocumentItem) {
         self.object {
             $0.member("id", item.id)
-            $0.member("kind", item.kind == .file ? "file" : "folder")
+            $0.member("kind", item.kind.name)
             $0.member("name", item.name)
             if !item.folder.isEmpty { $0.member("folder", item.folder) }
             if item.tag == 0 { return }
             $0.member("tag", String(item.tag, radix: 36))
             $0.member("editedAt", item.editedAtMilliseconds)
             $0.member("device", item.device)
-            guard item.kind == .file else { return }
+            guard item.kind != .folder else { return }
             $0.member("size", Int64(clamping: item.size))
             if item.contentTag == 0 {
                 $0.member("awaitsContent", true)
@@ -453,6 +466,8 @@ extension ClientError {
                     .tryAgainLater, "item \(subject) is locked by a client of WebDAV",
                     retryAfter: 10)
             case .lockNotFound: Self(.notFound, "no such lock")
+            case .notAPackage:
+                Self(.badRequest, "'\(subject)' is no package, which alone has 'files'")
             case .assetMissing:
                 Self(.badRequest, "the uploaded file is not there any more: upload it again")
             }

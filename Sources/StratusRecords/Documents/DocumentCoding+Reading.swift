@@ -119,6 +119,39 @@ extension ByteReader {
             let publication = try self.documentPublication()
             return .publish(publication, milliseconds: try self.signed())
         case 16: return .withdraw(id: try self.text())
+        case 17:
+            let id = try self.text()
+            let kind = try self.documentKind()
+            let name = try self.text()
+            let folder = try self.text()
+            let clash = try self.clash()
+            let package = try self.documentPackage()
+            return .create(
+                id: id, kind, name: name, folder: folder, clash, content: .package(package),
+                atMilliseconds: try self.signed())
+        case 18:
+            let id = try self.text()
+            let package = try self.documentPackage()
+            let basedOn = try self.optionalNumber()
+            let ifUnchanged = try self.flag()
+            return .save(
+                id: id, content: .package(package), basedOn: basedOn, ifUnchanged: ifUnchanged,
+                atMilliseconds: try self.signed())
+        case 19:
+            let id = try self.text()
+            var edits: [DocumentPackageEdit] = []
+            for _ in 0..<(try self.count(minimumSize: 3)) {
+                edits.append(try self.documentPackageEdit())
+            }
+            let countMax = try self.boundedInt()
+            return .edit(id: id, edits, countMax: countMax, sizeMax: try self.boundedInt())
+        case 20:
+            let id = try self.text()
+            let kind = try self.documentKind()
+            let first = try self.text()
+            let countMax = try self.boundedInt()
+            return .convert(
+                id: id, kind, first: first, countMax: countMax, sizeMax: try self.boundedInt())
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }
@@ -127,6 +160,47 @@ extension ByteReader {
         let asset = AssetID(try self.name())
         let checksum = try self.text()
         return DocumentFile(asset: asset, checksum: checksum, size: try self.varint())
+    }
+
+    private mutating func documentPackage() throws(DecodingError) -> DocumentPackage {
+        let countMax = try self.boundedInt()
+        let sizeMax = try self.boundedInt()
+        var parts: [DocumentPart] = []
+        for _ in 0..<(try self.count(minimumSize: 3)) {
+            let path = try self.text()
+            let content = try self.documentPartContent()
+            parts.append(DocumentPart(path, content, tag: try self.varint()))
+        }
+        return DocumentPackage(parts, countMax: countMax, sizeMax: sizeMax)
+    }
+
+    private mutating func documentPartContent() throws(DecodingError) -> DocumentPart.Content {
+        switch try self.byte() {
+        case 0: return .folder
+        case 1: return .inline(try self.prefixed())
+        case 2: return .file(try self.documentFile())
+        case 3:
+            let checksum = try self.text()
+            return .held(checksum: checksum, size: try self.varint())
+        default: throw DecodingError(.malformed, at: self.offset - 1)
+        }
+    }
+
+    private mutating func documentPackageEdit() throws(DecodingError) -> DocumentPackageEdit {
+        switch try self.byte() {
+        case 1:
+            let path = try self.text()
+            let content = try self.documentPartContent()
+            return .put(path: path, content, seen: try self.optionalNumber())
+        case 2:
+            let path = try self.text()
+            return .remove(path: path, seen: try self.optionalNumber())
+        case 3:
+            let from = try self.text()
+            let to = try self.text()
+            return .transfer(from: from, to: to, isMove: try self.flag())
+        default: throw DecodingError(.malformed, at: self.offset - 1)
+        }
     }
 
     private mutating func documentProperty() throws(DecodingError) -> DocumentProperty {
@@ -312,6 +386,10 @@ extension ByteReader {
                 locks.append(try self.documentLock())
             }
             return .locks(locks)
+        case 10:
+            let item = try self.documentItem()
+            let version = try self.documentVersion()
+            return .content(item, version, .package(try self.documentPackage()))
         case 9:
             var publications: [DocumentPublication] = []
             for _ in 0..<(try self.count(minimumSize: 8)) {

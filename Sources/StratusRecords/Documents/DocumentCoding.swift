@@ -19,7 +19,14 @@ import StratusModel
 // |           | locks; 10 refresh: text token, signed span; 11 unlock: text token; 12 create |
 // |           | and 13 save with a file: as 1 and 2, with a file where content is; 14        |
 // |           | separate: texts id and first; 15 publish: publication, signed span; 16       |
-// |           | withdraw: text id                                                           |
+// |           | withdraw: text id; 17 create and 18 save with a package: as 12 and 13, with  |
+// |           | a package where the file is; 19 edit: text id, count of edits, varints parts |
+// |           | and bytes; 20 convert: text id, 1 kind, text first, varints parts and bytes  |
+// | package   | varints parts and bytes, count of parts                                      |
+// | part      | text path, 1 kind: 0 folder, 1 prefixed bytes, 2 file, 3 held: text checksum, |
+// |           | varint size; then varint tag                                                |
+// | edit      | 1 put: text path, content of a part, flag and varint seen; 2 remove: text    |
+// |           | path, flag and varint seen; 3 transfer: texts from and to, flag move         |
 // | publication | texts id, item, secret and name, varints slot, content tag and size,       |
 // |           | signed until                                                                |
 // | file      | 16 asset, text checksum, varint size                                        |
@@ -43,7 +50,8 @@ import StratusModel
 // |           | version, prefixed bytes; 5 versions: flag and count of versions; 6           |
 // |           | properties: count, each a count of properties; 7 locks: count of locks; 8    |
 // |           | content in a file: item, version, file. A chain is answered as a look-up,    |
-// |           | and what a link leads to as a content; 9 publications: count                |
+// |           | and what a link leads to as a content; 9 publications: count; 10 content of  |
+// |           | a package: item, version, package                                           |
 // | version   | varints content tag and size, signed edited, text device                     |
 
 extension ModifyDocuments {
@@ -88,7 +96,14 @@ extension ModifyDocuments {
 }
 
 extension DocumentContent {
-    fileprivate var isFile: Bool { if case .file = self { true } else { false } }
+    /// The kind of an operation, by what it brings.
+    fileprivate func kind(inline: UInt8, file: UInt8, package: UInt8) -> UInt8 {
+        switch self {
+        case .inline: inline
+        case .file: file
+        case .package: package
+        }
+    }
 }
 
 extension ByteWriter {
@@ -100,17 +115,18 @@ extension ByteWriter {
     fileprivate mutating func write(_ operation: DocumentOperation) {
         switch operation {
         case .create(let id, let kind, let name, let folder, let clash, let content, let at):
-            self.write(content?.isFile == true ? 12 : 1 as UInt8)
+            let number = content?.kind(inline: 1, file: 12, package: 17) ?? 1
+            self.write(number)
             self.write(text: id)
             self.write(kind.rawValue)
             self.write(text: name)
             self.write(text: folder)
             self.write(clash.rawValue)
-            if content?.isFile != true { self.write(flag: content != nil) }
+            if number == 1 { self.write(flag: content != nil) }
             if let content { self.write(content) }
             self.write(signed: at)
         case .save(let id, let content, let basedOn, let ifUnchanged, let at):
-            self.write(content.isFile ? 13 : 2 as UInt8)
+            self.write(content.kind(inline: 2, file: 13, package: 18))
             self.write(text: id)
             self.write(content)
             self.write(optional: basedOn)
@@ -145,6 +161,20 @@ extension ByteWriter {
         case .withdraw(let id):
             self.write(16 as UInt8)
             self.write(text: id)
+        case .edit(let id, let edits, let countMax, let sizeMax):
+            self.write(19 as UInt8)
+            self.write(text: id)
+            self.write(count: edits.count)
+            for edit in edits { self.write(edit) }
+            self.write(count: max(0, countMax))
+            self.write(count: max(0, sizeMax))
+        case .convert(let id, let kind, let first, let countMax, let sizeMax):
+            self.write(20 as UInt8)
+            self.write(text: id)
+            self.write(kind.rawValue)
+            self.write(text: first)
+            self.write(count: max(0, countMax))
+            self.write(count: max(0, sizeMax))
         case .annotate(let id, let changes, let countMax, let sizeMax):
             self.write(7 as UInt8)
             self.write(text: id)
@@ -191,9 +221,57 @@ extension ByteWriter {
         switch content {
         case .inline(let bytes): self.write(prefixed: bytes)
         case .file(let file):
-            self.write(name: file.asset.raw)
-            self.write(text: file.checksum)
-            self.write(varint: file.size)
+            self.write(file)
+        case .package(let package):
+            self.write(count: max(0, package.countMax))
+            self.write(count: max(0, package.sizeMax))
+            self.write(count: package.parts.count)
+            for part in package.parts {
+                self.write(text: part.path)
+                self.write(part.content)
+                self.write(varint: part.tag)
+            }
+        }
+    }
+
+    private mutating func write(_ file: DocumentFile) {
+        self.write(name: file.asset.raw)
+        self.write(text: file.checksum)
+        self.write(varint: file.size)
+    }
+
+    private mutating func write(_ content: DocumentPart.Content) {
+        switch content {
+        case .folder: self.write(0 as UInt8)
+        case .inline(let bytes):
+            self.write(1 as UInt8)
+            self.write(prefixed: bytes)
+        case .file(let file):
+            self.write(2 as UInt8)
+            self.write(file)
+        case .held(let checksum, let size):
+            self.write(3 as UInt8)
+            self.write(text: checksum)
+            self.write(varint: size)
+        }
+    }
+
+    private mutating func write(_ edit: DocumentPackageEdit) {
+        switch edit {
+        case .put(let path, let content, let seen):
+            self.write(1 as UInt8)
+            self.write(text: path)
+            self.write(content)
+            self.write(optional: seen)
+        case .remove(let path, let seen):
+            self.write(2 as UInt8)
+            self.write(text: path)
+            self.write(optional: seen)
+        case .transfer(let from, let to, let isMove):
+            self.write(3 as UInt8)
+            self.write(text: from)
+            self.write(text: to)
+            self.write(flag: isMove)
         }
     }
 
@@ -359,9 +437,10 @@ extension ByteWriter {
             self.write(page.position)
             self.write(flag: page.moreComing)
         case .content(let item, let version, let content):
-            let isFile = item != nil && version != nil && content.isFile
-            self.write(isFile ? 8 : 4 as UInt8)
-            if !isFile { self.write(flag: item != nil && version != nil) }
+            let isThere = item != nil && version != nil
+            let number = isThere ? content.kind(inline: 4, file: 8, package: 10) : 4
+            self.write(number)
+            if number == 4 { self.write(flag: isThere) }
             if let item, let version {
                 self.write(item)
                 self.write(version)

@@ -13,10 +13,16 @@ extension DocumentEdit {
         _ content: DocumentContent, over freed: Int = 0, _ rows: borrowing some RowReader
     ) throws(Stop) {
         let size = content.inlineSize
-        guard size <= self.rules.contentSizeMax else {
-            throw .refused(.contentTooLarge, String(self.rules.contentSizeMax))
+        switch content {
+        case .inline:
+            guard size <= self.rules.contentSizeMax else {
+                throw .refused(.contentTooLarge, String(self.rules.contentSizeMax))
+            }
+        case .file(let file): try self.check(file, rows)
+        // Its list was measured when it was brought into order.
+        case .package(let package):
+            for file in package.files { try self.check(file, rows) }
         }
-        if case .file(let file) = content { try self.check(file, rows) }
         // A file was counted when it was uploaded.
         let growth = Int64(size) + Int64(Self.rowSize) - Int64(freed)
         if let room, growth > 0, self.zone.grownSize + growth > room {
@@ -48,9 +54,13 @@ extension DocumentEdit {
     mutating func content(
         of item: DocumentItem, _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentContent? {
-        guard item.contentTag != 0,
-            let record = try self.record(
-                DocumentVersion.recordName(item.id, item.contentTag), rows)
+        try self.content(item.contentTag, of: item.id, rows)
+    }
+
+    mutating func content(
+        _ tag: UInt64, of id: String, _ rows: borrowing some RowReader
+    ) throws(Stop) -> DocumentContent? {
+        guard tag != 0, let record = try self.record(DocumentVersion.recordName(id, tag), rows)
         else { return nil }
         do throws(StoreError) { return try DocumentVersion.read(record).1 } catch {
             throw .store(error)

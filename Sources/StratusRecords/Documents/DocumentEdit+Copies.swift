@@ -58,8 +58,9 @@ extension DocumentEdit {
         let depth = try self.checkFolder(copy.folder, avoiding: source.id, rows)
         try self.checkLocks(onMembersOf: copy.folder, rows)
         let name = try self.free(
-            copy.name, in: copy.folder, .refuse, isFile: source.kind == .file, rows)
+            copy.name, in: copy.folder, .refuse, isFile: source.kind != .folder, rows)
         let originals = try self.originals(copy, source, rows)
+        try self.checkAssets(originals.map(\.content))
         for original in originals where depth + original.depth >= DocumentNames.depthMax {
             throw .refused(.tooDeep, String(DocumentNames.depthMax))
         }
@@ -132,7 +133,7 @@ extension DocumentEdit {
                             depth: originals[next].depth + 1))
                 }
             }
-            if item.kind == .file, item.contentTag != 0,
+            if item.kind != .folder, item.contentTag != 0,
                 let record = try self.record(
                     DocumentVersion.recordName(item.id, item.contentTag), rows)
             {
@@ -157,7 +158,7 @@ extension DocumentEdit {
     mutating func separate(
         _ id: String, _ firstID: String, _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentResult {
-        var item = try self.file(id, rows)
+        var item = try self.contentHolder(id, rows)
         try self.checkLocks(on: item, rows)
         try self.checkLocks(onMembersOf: item.folder, rows)
         if item.conflicts == 0 { return .item(item) }
@@ -178,6 +179,8 @@ extension DocumentEdit {
         } catch {
             throw .store(error)
         }
+        // Each is let go by one record and taken by another.
+        try self.checkAssets(waiting.map(\.content) + waiting.map(\.content))
         waiting.sort { $0.version.contentTag < $1.version.contentTag }
         for index in waiting.indices {
             let other = Self.id(first, index)
@@ -185,7 +188,7 @@ extension DocumentEdit {
         }
         for (index, (version, content)) in waiting.enumerated() {
             var other = DocumentItem(
-                id: Self.id(first, index), kind: .file,
+                id: Self.id(first, index), kind: item.kind,
                 name: try self.free(item.name, in: item.folder, .rename, isFile: true, rows),
                 folder: item.folder, editedAtMilliseconds: version.editedAtMilliseconds,
                 device: version.device)
@@ -203,14 +206,14 @@ extension DocumentEdit {
     }
 
     /// The two words of an ID.
-    private static func words(_ id: String) -> (high: UInt64, low: UInt64)? {
+    static func words(_ id: String) -> (high: UInt64, low: UInt64)? {
         guard DocumentNames.isID(id), let high = UInt64(id.prefix(16), radix: 16),
             let low = UInt64(id.suffix(16), radix: 16)
         else { return nil }
         return (high, low)
     }
 
-    private static func id(_ first: (high: UInt64, low: UInt64), _ index: Int) -> String {
+    static func id(_ first: (high: UInt64, low: UInt64), _ index: Int) -> String {
         RequestIdentity(high: first.high, low: first.low &+ UInt64(index)).description
     }
 

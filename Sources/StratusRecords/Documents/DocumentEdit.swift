@@ -89,18 +89,20 @@ struct DocumentEdit {
         case .create(let id, let kind, let name, let folder, let clash, let content, let at):
             return try self.create(id, kind, name, folder, clash, content, at, rows)
         case .save(let id, let content, let basedOn, let ifUnchanged, let at):
-            let item = try self.file(id, rows)
+            let item = try self.contentHolder(id, rows)
             try self.checkLocks(on: item, rows)
             if ifUnchanged, basedOn ?? 0 != item.contentTag {
                 throw .refused(.stale, String(item.contentTag))
             }
-            return .item(try self.save(item, content, basedOn: basedOn, at: at, rows))
+            let ready = try self.ready(
+                content, kind: item.kind, of: item, basedOn: basedOn, rows)
+            return .item(try self.save(item, ready, basedOn: basedOn, at: at, rows))
         case .place(let id, let name, let folder, let clash, let tag):
             return try self.place(id, name, folder, clash, tag, rows)
         case .remove(let id, let basedOn):
             let item = try self.item(id, rows)
             // Versions that wait to be settled were never seen by whoever states only a content.
-            if item.kind == .file, let basedOn,
+            if item.kind != .folder, let basedOn,
                 basedOn != item.contentTag || item.conflicts != 0
             {
                 throw .refused(.stale, String(item.contentTag))
@@ -123,6 +125,11 @@ struct DocumentEdit {
         case .publish(let publication, let milliseconds):
             return try self.publish(publication, milliseconds, rows)
         case .withdraw(let id): return try self.withdraw(id, rows)
+        case .edit(let id, let edits, let countMax, let sizeMax):
+            return try self.edit(id, edits, countMax: countMax, sizeMax: sizeMax, rows)
+        case .convert(let id, let kind, let first, let countMax, let sizeMax):
+            return try self.convert(
+                id, to: kind, first, countMax: countMax, sizeMax: sizeMax, rows)
         }
     }
 
@@ -271,8 +278,12 @@ struct DocumentEdit {
         }
         try self.check(name)
         if kind == .folder, content != nil { throw .refused(.notAFile, id) }
-        // What was in a removed folder may still be on its way out: it would come back, and go.
-        if kind == .folder {
+        var content = content
+        if let given = content {
+            content = try self.ready(given, kind: kind, of: nil, basedOn: nil, rows)
+        }
+        // What was in a removed one may still be on its way out: it would come back, and go.
+        if kind != .file {
             let left: Int
             do throws(StoreError) {
                 left = Int(try self.zone.referrerCounts(of: id, over: rows).deleteSelf)
@@ -294,7 +305,7 @@ struct DocumentEdit {
             return .item(
                 try self.save(known, content, basedOn: known.contentTag, at: at, rows))
         }
-        let free = try self.free(name, in: folder, clash, isFile: kind == .file, rows)
+        let free = try self.free(name, in: folder, clash, isFile: kind != .folder, rows)
         try self.check(content ?? .inline([]), rows)
         var item = DocumentItem(
             id: id, kind: kind, name: free, folder: folder,
@@ -357,7 +368,7 @@ struct DocumentEdit {
     }
 
     /// Keeps both contents where the device did not know the current one.
-    private mutating func save(
+    mutating func save(
         _ known: DocumentItem, _ content: DocumentContent, basedOn: UInt64?, at: Int64,
         _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentItem {
@@ -415,7 +426,7 @@ struct DocumentEdit {
             }
         }
         item.name = try self.free(
-            wanted, in: target, clash, isFile: item.kind == .file, except: id, rows)
+            wanted, in: target, clash, isFile: item.kind != .folder, except: id, rows)
         item.folder = target
         try self.write(&item, rows)
         // A lock is on an address, which the item has left.
@@ -454,7 +465,7 @@ struct DocumentEdit {
     }
 
     /// Removes an item with everything in it, or with as much as one entry may; a job goes on.
-    private mutating func remove(
+    mutating func remove(
         _ id: String, _ rows: borrowing some RowReader
     ) throws(Stop) {
         var victims = [id]
@@ -472,6 +483,17 @@ struct DocumentEdit {
                     victims.append(referrer.name)
                 }
                 isWhole = victims.count <= limit
+            }
+            // Packages may hold more files than one entry lets go: a job goes on.
+            var assetCount = 0
+            var listSize = 0
+            for name in victims where isWhole {
+                guard let record = try self.zone.record(name, over: rows) else { continue }
+                assetCount += record.assets.count
+                if case .scalar(.bytes(let list))? = record.value(of: DocumentPackage.listField) {
+                    listSize += list.count
+                }
+                isWhole = assetCount <= Self.movedAssetMax && listSize <= Self.listSizeMax
             }
             if self.bugs.contains(.subtreeLeftBehind) { victims = [id] }
             var tag = ChangeTag(0)
@@ -498,10 +520,17 @@ struct DocumentEdit {
     private mutating func settle(
         _ id: String, _ current: UInt64?, _ drop: [UInt64], _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentResult {
-        var item = try self.file(id, rows)
+        var item = try self.contentHolder(id, rows)
         try self.checkLocks(on: item, rows)
         let next = current ?? item.contentTag
         var dropped: Set<UInt64> = []
+        if item.kind == .package {
+            var contents: [DocumentContent] = []
+            for tag in drop {
+                if let content = try self.content(tag, of: id, rows) { contents.append(content) }
+            }
+            try self.checkAssets(contents)
+        }
         for tag in drop {
             guard tag != next, dropped.insert(tag).inserted,
                 try self.version(tag, of: id, rows) != nil

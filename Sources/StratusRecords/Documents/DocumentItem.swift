@@ -1,11 +1,22 @@
 import StratusCoding
 package import StratusModel
 
-/// A file or a folder, without content.
+/// A file, a folder or a package, without content.
 package struct DocumentItem: Sendable, Hashable {
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         case file = 1
         case folder = 2
+        /// Files that are one item together, see ``DocumentPackage``.
+        case package = 3
+
+        /// As clients and administrators read it.
+        package var name: String {
+            switch self {
+            case .file: "file"
+            case .folder: "folder"
+            case .package: "package"
+            }
+        }
     }
 
     static let type = "_Document"
@@ -105,14 +116,16 @@ package struct DocumentItem: Sendable, Hashable {
 }
 
 /// The bytes of a content: in its record, or a file that was uploaded before.
-package enum DocumentContent: Sendable, Hashable {
+package enum DocumentContent: Sendable, Equatable {
     case inline(Bytes)
     case file(DocumentFile)
+    case package(DocumentPackage)
 
     package var size: UInt64 {
         switch self {
         case .inline(let bytes): UInt64(bytes.count)
         case .file(let file): file.size
+        case .package(let package): package.size
         }
     }
 
@@ -121,18 +134,26 @@ package enum DocumentContent: Sendable, Hashable {
         if case .file(let file) = self, case .file(let other) = other {
             return file.checksum == other.checksum && file.size == other.size
         }
+        if case .package(let package) = self, case .package(let other) = other {
+            return package.isEqual(to: other)
+        }
         return self == other
     }
 
-    var fieldValue: FieldValue {
+    var fields: [Field] {
         switch self {
-        case .inline(let bytes): .scalar(.bytes(bytes))
+        case .inline(let bytes): [Field(name: "content", value: .scalar(.bytes(bytes)))]
         case .file(let file):
-            .scalar(
-                .asset(
-                    AssetReference(
-                        fileChecksum: file.checksum, size: Int64(clamping: file.size),
-                        asset: file.asset)))
+            [
+                Field(
+                    name: "content",
+                    value: .scalar(
+                        .asset(
+                            AssetReference(
+                                fileChecksum: file.checksum, size: Int64(clamping: file.size),
+                                asset: file.asset))))
+            ]
+        case .package(let package): package.fields
         }
     }
 
@@ -141,6 +162,7 @@ package enum DocumentContent: Sendable, Hashable {
         switch self {
         case .inline(let bytes): bytes.count
         case .file: 0
+        case .package(let package): package.encoded().count
         }
     }
 }
@@ -180,19 +202,22 @@ package struct DocumentVersion: Sendable, Hashable {
 
     func fields(of item: String, _ content: DocumentContent, in zone: ZoneID) -> [Field] {
         let reference = Reference(recordName: item, zone: zone, action: .deleteSelf)
-        return [
-            Field(name: "content", value: content.fieldValue),
+        let own = [
             Field(name: "device", value: .scalar(.string(self.device))),
             Field(name: "editedAt", value: .scalar(.timestamp(self.editedAtMilliseconds))),
             Field(name: "item", value: .scalar(.reference(reference))),
         ]
+        return (content.fields + own).sorted {
+            $0.name.utf8.lexicographicallyPrecedes($1.name.utf8)
+        }
     }
 
     static func read(_ record: Record) throws(StoreError) -> (DocumentVersion, DocumentContent) {
         guard record.type == DocumentItem.contentType,
             let dash = record.name.utf8.lastIndex(of: UInt8(ascii: "-")),
             let tag = UInt64(record.name[record.name.index(after: dash)...]),
-            let content = Self.content(record.value(of: "content")),
+            let content = try DocumentPackage.read(record).map({ DocumentContent.package($0) })
+                ?? Self.content(record.value(of: "content")),
             case .scalar(.string(let device))? = record.value(of: "device"),
             case .scalar(.timestamp(let editedAt))? = record.value(of: "editedAt")
         else { throw StoreError(.unreadable, "document content") }

@@ -1,4 +1,4 @@
-import StratusModel
+package import StratusModel
 import StratusQuery
 
 /// The names that documents may have, and when two names are one.
@@ -36,7 +36,7 @@ package enum DocumentNames {
     }
 
     /// Two names are one if this is equal: the frozen tables of text take the case away.
-    static func folded(_ name: String) -> Bytes { TextFolding.caseFolded(name) }
+    package static func folded(_ name: String) -> Bytes { TextFolding.caseFolded(name) }
 
     /// The name with a number before its extension, as ` 2`.
     static func numbered(_ name: String, _ number: Int, isFile: Bool) -> String {

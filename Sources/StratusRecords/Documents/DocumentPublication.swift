@@ -64,10 +64,7 @@ package struct DocumentPublication: Sendable, Hashable {
     }
 
     func contentFields(_ content: DocumentContent, in zone: ZoneID) -> [Field] {
-        [
-            Field(name: "content", value: content.fieldValue),
-            Field(name: "item", value: self.reference(in: zone)),
-        ]
+        content.fields + [Field(name: "item", value: self.reference(in: zone))]
     }
 
     init(_ record: Record, slot: Int) throws(StoreError) {

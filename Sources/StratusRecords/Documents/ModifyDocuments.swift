@@ -106,6 +106,11 @@ package enum DocumentOperation: Sendable, Equatable {
     case publish(DocumentPublication, milliseconds: Int64)
     /// Ends a link.
     case withdraw(id: String)
+    /// Changes things within a package.
+    case edit(id: String, [DocumentPackageEdit], countMax: Int, sizeMax: Int)
+    /// Makes a package of a folder, or a folder of a package. The items that come of its files have
+    /// IDs from `first` on.
+    case convert(id: String, DocumentItem.Kind, first: String, countMax: Int, sizeMax: Int)
 }
 
 /// A copy of an item: its content and properties, and of a folder what is in it.
@@ -187,6 +192,8 @@ package enum DocumentRefusal: UInt8, Sendable, Hashable, CaseIterable {
     case lockNotFound = 19
     /// The uploaded file is not there, or is not the one that the receipt was for.
     case assetMissing = 20
+    /// Only a package has such a content.
+    case notAPackage = 21
 }
 
 /// A read of documents.

@@ -288,7 +288,7 @@ struct DocumentReader {
     func content(
         of id: String, _ version: UInt64?, over rows: borrowing some RowReader
     ) throws(StoreError) -> DocumentsAnswer {
-        guard let item = try self.item(id, over: rows), item.kind == .file,
+        guard let item = try self.item(id, over: rows), item.kind != .folder,
             let record = try self.record(
                 DocumentVersion.recordName(id, version ?? item.contentTag), over: rows)
         else { return .content(nil, nil, .inline([])) }
@@ -299,7 +299,7 @@ struct DocumentReader {
     func versions(of id: String, over rows: borrowing some RowReader) throws(StoreError)
         -> DocumentsAnswer
     {
-        guard let item = try self.item(id, over: rows), item.kind == .file else {
+        guard let item = try self.item(id, over: rows), item.kind != .folder else {
             return .versions(nil)
         }
         let prefix = Keys.references(self.zone.number, target: id, .deleteSelf)

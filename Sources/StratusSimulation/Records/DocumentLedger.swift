@@ -9,6 +9,8 @@ struct DocumentLedger {
         var isFolder: Bool
         var current: UInt64 = 0
         var contents: Set<UInt64> = []
+        /// What the current content of a package has, and since which change.
+        var parts: [String: UInt64] = [:]
     }
 
     private struct Lock {
@@ -89,6 +91,15 @@ struct DocumentLedger {
             let isConflict = item.current != 0 && basedOn != item.current
             return isConflict && item.contents.count > rules.versionCountMax
                 ? .tooManyVersions : nil
+        case .edit(let id, let edits, _, _):
+            guard let item = self.items[id] else { return .notFound }
+            guard Self.open(self.locks(on: id), tokens) else { return .locked }
+            for case .put(let path, _, let seen) in edits {
+                let known = item.parts[path]
+                if known == nil, seen != nil { return .notFound }
+                if known != seen { return .stale }
+            }
+            return nil
         case .remove(let id, _):
             guard let item = self.items[id] else { return .notFound }
             let below = self.locks(below: id)
@@ -122,6 +133,9 @@ struct DocumentLedger {
             if made.contentTag != 0 {
                 item.current = made.contentTag
                 item.contents = [made.contentTag]
+                if case .create(_, _, _, _, _, .package(let package)?, _) = operation {
+                    for part in package.parts { item.parts[part.path] = made.contentTag }
+                }
             }
             self.items[id] = item
             self.counts["documents made", default: 0] += 1
@@ -137,6 +151,18 @@ struct DocumentLedger {
             item.current = saved.contentTag
             self.items[id] = item
             guard item.contents.contains(saved.contentTag),
+                saved.conflicts == UInt64(item.contents.count - 1)
+            else { return "\(saved) has not the contents \(item.contents.sorted())" }
+        case (.edit(let id, let edits, _, _), .item(let saved)):
+            guard var item = self.items[id] else { return "\(result)" }
+            // A change within a package takes the place of the current content.
+            item.contents.remove(item.current)
+            item.contents.insert(saved.tag)
+            item.current = saved.contentTag
+            for case .put(let path, _, _) in edits { item.parts[path] = saved.tag }
+            self.items[id] = item
+            self.counts["packages edited", default: 0] += 1
+            guard saved.contentTag == saved.tag, saved.kind == .package,
                 saved.conflicts == UInt64(item.contents.count - 1)
             else { return "\(saved) has not the contents \(item.contents.sorted())" }
         case (.remove(let id, _), .removed(let removed)):
@@ -179,6 +205,7 @@ struct DocumentWorkload {
     /// Locks that were asked for last, and contents that were told last.
     private var tokens: [String] = []
     private var contents: [String: UInt64] = [:]
+    private static let partPath = "in/part"
 
     private static func id(_ number: Int) -> String {
         let digits = String(number, radix: 16)
@@ -186,6 +213,7 @@ struct DocumentWorkload {
     }
 
     private static func folder(_ number: Int) -> String { Self.id(0x100 + number) }
+    private static let package = Self.id(0x300)
 
     mutating func hear(_ results: [DocumentResult]) {
         for case .item(let item) in results { self.contents[item.id] = item.contentTag }
@@ -202,7 +230,23 @@ struct DocumentWorkload {
         let content = DocumentContent.inline(Array(String(self.nextNumber).utf8))
         let milliseconds = Int64(1_000 + draw(4_000))
         let operation: DocumentOperation
-        switch draw(20) {
+        switch draw(22) {
+        case 20:
+            let package = DocumentPackage([
+                DocumentPart(Self.partPath, .inline(Array(String(self.nextNumber).utf8)))
+            ])
+            operation = .create(
+                id: Self.package, .package, name: "p", folder: Self.folder(0), .refuse,
+                content: .package(package), atMilliseconds: 0)
+        case 21:
+            // Its tag is the package's as long as it is the only thing in it.
+            operation = .edit(
+                id: Self.package,
+                [
+                    .put(
+                        path: Self.partPath, .inline(Array(String(self.nextNumber).utf8)),
+                        seen: draw(4) > 0 ? self.contents[Self.package] : 1)
+                ], countMax: DocumentPackage.countMax, sizeMax: DocumentPackage.sizeMax)
         case 0...1:
             operation = .create(
                 id: Self.folder(folder), .folder, name: "d\(folder)", folder: DocumentNames.root,

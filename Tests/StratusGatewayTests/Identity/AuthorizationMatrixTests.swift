@@ -1,3 +1,4 @@
+import StratusContainers
 import StratusDoubles
 import StratusHTTP
 import StratusIdentity
@@ -163,13 +164,18 @@ import Testing
         /// 8).
         case enabledAgainUser, newPasswordUser
         case user, otherUser, roleMember, serverKey, halfSignature, administrator, peer
+        /// An app password in the place of a web-auth token, and as `Basic` beside an API token.
+        case appPassword, readOnlyAppPassword, revokedAppPassword, appPasswordInField
 
         /// 401, 421, or let through.
         func expected(_ need: GatewayOperation.Need, _ scope: DatabaseScope) -> Expected {
             switch self {
             // An administrator's token and a peer's frames are no credentials here.
             case .nobody, .unknownToken, .halfSignature, .administrator, .peer: .refused(401)
-            case .apiToken: scope == .public && need == .reader ? .passed : .refused(421)
+            // App passwords are for WebDAV alone: `Basic` says nothing here.
+            case .apiToken, .appPasswordInField:
+                scope == .public && need == .reader ? .passed : .refused(421)
+            case .appPassword, .readOnlyAppPassword, .revokedAppPassword: .refused(421)
             case .brokenUser, .expiredUser, .signedOutUser, .disabledUser, .enabledAgainUser,
                 .newPasswordUser:
                 .refused(421)
@@ -199,14 +205,21 @@ import Testing
         switch who {
         case .nobody, .peer, .administrator, .halfSignature, .serverKey: return ""
         case .unknownToken: return "ckAPIToken=\(String(repeating: "0", count: 64))"
-        case .apiToken: return api
+        case .apiToken, .appPasswordInField: return api
         case .brokenUser: return api + "&ckWebAuthToken=s1_nonsense"
         default: return api + user
         }
     }
 
-    private func headers(_ who: Who) -> [(name: String, value: String)] {
+    private func headers(_ who: Who, _ street: Street) -> [(name: String, value: String)] {
         switch who {
+        case .appPasswordInField:
+            [
+                (
+                    "Authorization",
+                    "Basic " + Base64.encode(Bytes("x:\(street.tokens[who] ?? "")".utf8))
+                )
+            ]
         case .administrator: [("Authorization", "Bearer secret")]
         // X-03: marks of the inside that come from outside mean nothing.
         case .peer:
@@ -245,6 +258,25 @@ import Testing
                 .user, .otherUser, .roleMember, .signedOutUser, .disabledUser, .enabledAgainUser,
                 .newPasswordUser,
             ]
+            let holder = try await town.account(
+                "holder@\(container.container).\(container.environment.name)")
+            for who in [
+                Who.appPassword, .readOnlyAppPassword, .revokedAppPassword, .appPasswordInField,
+            ] {
+                let kind = Session.AppPassword(
+                    label: who.rawValue, isReadOnly: who == .readOnlyAppPassword)
+                guard
+                    case .made(let password, id: let session) =
+                        try await town.service.directory.makeAppPassword(
+                            kind, of: holder, in: container)
+                else { throw Problem(text: "no password") }
+                street.tokens[who] = password
+                if who == .revokedAppPassword {
+                    #expect(
+                        try await town.accounts.revokeAppPassword(
+                            session, of: holder, in: container))
+                }
+            }
             for who in signedIn {
                 let id = try await town.account(
                     "\(who.rawValue)@\(container.container).\(container.environment.name)")
@@ -325,6 +357,60 @@ import Testing
         #expect(cells >= 2_000, "\(cells) cells")
     }
 
+    /// WebDAV has methods instead of operations, and app passwords instead of tokens.
+    @Test func `X-01: every method of WebDAV × every app password`() async throws {
+        let (right, ann) = try await DAVClient.make()
+        let town = right.town
+        let bob = try await town.account("bob@example.org", password: "other words")
+        func client(
+            _ kind: Session.AppPassword, _ account: AccountID
+        ) async throws -> DAVClient {
+            var client = right
+            client.password = try await right.makePassword(kind, account)
+            return client
+        }
+        let readOnly = try await client(.init(label: "reader", isReadOnly: true), ann)
+        let revoked = try await client(.init(label: "revoked"), ann)
+        let stranger = try await client(.init(label: "bob"), bob)
+        let sessions = try await town.accounts.appPasswords(of: ann)
+        for session in sessions where session.kind.label == "revoked" {
+            #expect(
+                try await town.accounts.revokeAppPassword(
+                    session.id, of: ann, in: Neighbourhood.container))
+        }
+        town.world.advance(by: .seconds(2))
+        var elsewhere = right
+        elsewhere.container = ContainerReference(
+            container: "iCloud.other", environment: .development)
+        #expect(try await right.status("PUT", "/Documents/a", body: "ann's") == 201)
+        let info =
+            "<lockinfo xmlns='DAV:'><lockscope><exclusive/></lockscope><locktype><write/>"
+            + "</locktype></lockinfo>"
+        let lock = try await right.send("LOCK", "/Documents/a", body: info)
+        let token = try #require(lock.headers["Lock-Token"])
+        for method in DAVHandler.methods.subtracting(["OPTIONS"]).sorted() {
+            let isReading = DAVHandler.reading.contains(method)
+            let headers = [
+                ("Destination", right.path("/Documents/b")), ("Lock-Token", token),
+                ("Depth", method == "PROPFIND" ? "1" : "infinity"), ("If", "(\(token))"),
+            ]
+            let expected: [(DAVClient, String, (Int) -> Bool)] = [
+                (readOnly, "read-only", { isReading ? $0 < 300 : $0 == 403 }),
+                (revoked, "revoked", { $0 == 401 }),
+                (elsewhere, "of another container", { $0 == 401 }),
+                // In a store of their own the token names nothing.
+                (stranger, "somebody else's", { [404, 409, 412].contains($0) }),
+            ]
+            for (client, who, isExpected) in expected {
+                let given = isReading ? Array(headers.prefix(3)) : headers
+                let answer = try await client.send(method, "/Documents/a", given)
+                #expect(isExpected(answer.status), "\(method) \(who): \(answer)")
+            }
+        }
+        #expect(try await right.send("GET", "/Documents/a").text == "ann's")
+        #expect(try await right.status("UNLOCK", "/Documents/a", [("Lock-Token", token)]) == 204)
+    }
+
     private func ask(
         _ town: Neighbourhood, _ operation: String, _ body: JSON, _ scope: DatabaseScope,
         _ who: Who, _ street: Street, _ target: ContainerReference,
@@ -341,7 +427,7 @@ import Testing
                 method: method,
                 target: path
                     + (query.isEmpty ? "" : "?" + query),
-                headers: self.headers(who),
+                headers: self.headers(who, street),
                 body: Array(body.description.utf8)))
     }
 
@@ -350,11 +436,15 @@ import Testing
     ) -> Expected {
         var expected = who.expected(line.need, scope)
         // A session of one container is nothing in another.
-        if !isHome, expected == .passed, who != .apiToken { expected = .refused(421) }
+        if !isHome, expected == .passed, who != .apiToken, who != .appPasswordInField {
+            expected = .refused(421)
+        }
         switch expected {
         case .passed: return line.scopes.has(scope) ? .passed : .notThere
         case .notThere: return .notThere
-        case .refused(421) where !line.scopes.has(scope) && who == .apiToken && scope == .public:
+        case .refused(421)
+        where !line.scopes.has(scope) && scope == .public
+            && (who == .apiToken || who == .appPasswordInField):
             return .notThere
         case .refused: return expected
         }

@@ -232,6 +232,37 @@ import Testing
         #expect(refused.status == 421)
     }
 
+    @Test func `two apps with tokens of one container share its stores`() async throws {
+        let town = Neighbourhood()
+        _ = try await town.makeContainer()
+        let ann = try await town.account("ann@example.org")
+        let (free, paid) = (try await town.apiToken(), try await town.apiToken())
+        #expect(free != paid)
+        func sync(_ api: String, _ user: String, _ body: JSON) async throws -> JSON {
+            let path = town.path("private/sync", in: Neighbourhood.container).replacing(
+                "/database/1/", with: "/kvs/1/"
+            )
+            .replacing("/private/", with: "/")
+            let answer = try await town.send(
+                WireRequest(
+                    method: "POST", target: "\(path)?ckAPIToken=\(api)&ckWebAuthToken=\(user)",
+                    headers: [], body: Array(body.description.utf8)))
+            #expect(answer.status == 200, "\(answer)")
+            return try JSON(parsing: answer.body)
+        }
+        _ = try await sync(
+            free, try await town.signIn(ann),
+            [
+                "device": "mac", "batch": 1, "now": 5,
+                "changes": [["key": "k", "at": 5, "value": ["integer": 7]]],
+            ])
+        let heard = try await sync(paid, try await town.signIn(ann), ["device": "phone"])
+        #expect(heard["changes"][0]["value"] == ["integer": 7], "\(heard)")
+        let bob = try await town.account("bob@example.org")
+        let other = try await sync(paid, try await town.signIn(bob), ["device": "phone"])
+        #expect(other["changes"].elements.isEmpty)
+    }
+
     @Test func `a waiting sync answers when another device changes something`() async throws {
         var phone = try await Self.device()
         var watch = Device(phone.wire, phone.caller, "watch")

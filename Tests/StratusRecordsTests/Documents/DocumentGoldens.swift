@@ -25,6 +25,18 @@ enum DocumentGoldens {
     static let file = DocumentFile(
         asset: AssetID(0x0123_4567_89AB_CDEF << 64 | 0xA1), checksum: "AbCd", size: 300_000)
 
+    static let package = DocumentPackage([
+        DocumentPart("in", .folder, tag: 9), DocumentPart("in/a.txt", .inline([1, 2]), tag: 9),
+        DocumentPart("in/film", .file(Self.file), tag: 300),
+    ])
+
+    static let packageItem: DocumentItem = {
+        var item = Self.item
+        item.kind = .package
+        item.name = "p"
+        return item
+    }()
+
     static let property = DocumentProperty(
         .init(namespace: "urn:x", local: "p"), element: Bytes("<p/>".utf8))
 
@@ -110,6 +122,35 @@ enum DocumentGoldens {
                         .withdraw(id: DocumentBench.id(8)),
                     ]))
         ),
+        (
+            "command-modify-documents-5",
+            .modifyDocuments(
+                ModifyDocuments(
+                    database: Bench.privateDatabase, device: "mac",
+                    nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    operations: [
+                        .create(
+                            id: Self.id, .package, name: "a", folder: "root", .rename,
+                            content: .package(Self.package), atMilliseconds: 5),
+                        .save(
+                            id: Self.id,
+                            content: .package(
+                                DocumentPackage([
+                                    DocumentPart("old", .held(checksum: "AbCd", size: 300_000))
+                                ])), basedOn: 9, ifUnchanged: true, atMilliseconds: -5),
+                        .edit(
+                            id: Self.id,
+                            [
+                                .put(path: "in/b", .inline([7]), seen: nil),
+                                .put(path: "in/a.txt", .file(Self.file), seen: 9),
+                                .remove(path: "in", seen: 9),
+                                .transfer(from: "x", to: "y", isMove: true),
+                            ], countMax: 1_000, sizeMax: 1 << 20),
+                        .convert(
+                            id: Self.id, .package, first: DocumentBench.id(7), countMax: 1_000,
+                            sizeMax: 1 << 20),
+                    ]))
+        ),
     ]
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [
@@ -129,6 +170,10 @@ enum DocumentGoldens {
         ),
         ("outcome-documents-3", .documents([.refused(.assetMissing, subject: "")])),
         ("outcome-documents-4", .documents([.published(Self.publication)])),
+        (
+            "outcome-documents-5",
+            .documents([.item(Self.packageItem), .refused(.notAPackage, subject: Self.id)])
+        ),
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -147,7 +192,9 @@ enum DocumentGoldens {
                 isFromStart: true, changes: [.changed(Self.item), .removed(id: Self.id)],
                 position: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)),
                 moreComing: true)), .content(Self.item, Self.version, .inline([1, 2])),
-        .content(Self.item, Self.version, .file(Self.file)), .content(nil, nil, .inline([])),
+        .content(Self.item, Self.version, .file(Self.file)),
+        .content(Self.packageItem, Self.version, .package(Self.package)),
+        .content(nil, nil, .inline([])),
         .versions([Self.version]), .versions(nil),
         .properties([[Self.property], []]), .locks([Self.lock]),
         .publications([Self.publication]),
@@ -166,5 +213,23 @@ enum DocumentGoldens {
             #expect(RecordQuery(principal: Bench.system, ask).level == .two)
         }
         for answer in DocumentGoldens.answers { #expect(answer.level == .two) }
+    }
+
+    @Test func `the list of a package is read as it was written`() throws {
+        let golden = try GoldenTests.golden("document-package-1")
+        let bytes = GoldenTests.hexadecimal(DocumentGoldens.package.encoded())
+        #expect(bytes == golden, "now \(bytes)")
+        let stored = GoldenTests.bytes(golden)
+        let files = DocumentGoldens.package.files
+        #expect(try DocumentPackage(decoding: stored, files: files) == DocumentGoldens.package)
+        #expect(throws: DecodingError.self) {
+            try DocumentPackage(decoding: stored, files: files + files)
+        }
+        #expect(throws: DecodingError.self) { try DocumentPackage(decoding: stored, files: []) }
+        for length in stored.indices {
+            #expect(throws: DecodingError.self) {
+                try DocumentPackage(decoding: Bytes(stored[..<length]), files: files)
+            }
+        }
     }
 }

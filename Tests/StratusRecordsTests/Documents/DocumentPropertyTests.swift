@@ -122,7 +122,8 @@ struct DocumentLife {
         let device = ["mac", "phone"][self.draw(2)]
         let time = self.own.milliseconds
         let at = time - Int64(self.draw(2) == 0 ? 0 : self.draw(100))
-        switch self.draw(12) {
+        switch self.draw(14) {
+        case 12...13: return try self.change(device)
         case 0...3: return try self.create(device, at)
         case 4...6: return try self.save(device, at)
         case 7...8: return try self.place(device)
@@ -142,7 +143,14 @@ struct DocumentLife {
     }
 
     /// A byte, or a file that was just uploaded, or one that other contents have too.
-    private mutating func content() throws -> DocumentContent {
+    private mutating func content(of kind: DocumentItem.Kind = .file) throws -> DocumentContent {
+        if kind == .package {
+            var parts: [DocumentPart] = []
+            for path in ["a", "b/c", "b/D"] where self.draw(3) > 0 {
+                parts.append(try self.part(path))
+            }
+            return .package(DocumentPackage(parts))
+        }
         switch self.draw(4) {
         case 0:
             let file = try self.own.upload(UInt128(self.files.count + 1))
@@ -159,11 +167,68 @@ struct DocumentLife {
         return .inline([UInt8(self.draw(256))])
     }
 
+    private mutating func part(_ path: String) throws -> DocumentPart {
+        switch try self.content() {
+        case .inline(let bytes): return DocumentPart(path, .inline(bytes))
+        case .file(let file): return DocumentPart(path, .file(file))
+        case .package: return DocumentPart(path, .folder)
+        }
+    }
+
+    /// A package as the model knows it: its files by their paths, without folders and tags.
+    private static func plain(_ content: DocumentContent) -> DocumentContent {
+        guard case .package(var package) = content else { return content }
+        package.parts = package.parts.filter { $0.content != .folder }
+            .map { DocumentPart($0.path, $0.content) }
+        package.parts.sort { $0.path.lowercased() < $1.path.lowercased() }
+        return .package(package)
+    }
+
+    /// Puts a file into a package, or takes one out.
+    private mutating func change(_ device: String) throws -> String? {
+        let packages = self.tree.filter { $0.value.kind == .package }.keys.sorted()
+        guard !packages.isEmpty else { return nil }
+        let id = packages[self.draw(packages.count)]
+        guard let known = self.tree[id] else { return nil }
+        var package = DocumentPackage([])
+        if case .package(let content)? = known.contents[known.current] { package = content }
+        let path = ["a", "e"][self.draw(2)]
+        let there = package.parts.first { $0.path == path }
+        let isRemoval = self.draw(3) == 0
+        var seen: UInt64?
+        if there != nil {
+            guard
+                case .content(_, _, .package(let stored)) = try self.own.ask(
+                    .content(id: id, version: nil))
+            else { return "no package \(id)" }
+            seen = stored.part(path)?.tag
+        }
+        let part = try self.part(path)
+        let edit: DocumentPackageEdit =
+            isRemoval
+            ? .remove(path: path, seen: seen) : .put(path: path, part.content, seen: seen)
+        let result = try self.result(
+            .edit(id: id, [edit], countMax: 100, sizeMax: 1 << 20), device)
+        if isRemoval, there == nil { return Self.expect(result, .notFound) }
+        guard case .item(let item) = result, item.contentTag == item.tag else { return "\(result)" }
+        package.parts.removeAll { $0.path == path }
+        if !isRemoval { package.parts.append(part) }
+        self.tree[id]?.contents[known.current] = nil
+        return self.note(
+            item, Self.plain(.package(package)), editedAt: item.editedAtMilliseconds, device)
+    }
+
     /// A file is held if and only if it is a content of something that is there.
     private func checkFiles() throws -> String? {
         var named: Set<AssetID> = []
         for item in self.tree.values {
-            for case .file(let file) in item.contents.values { named.insert(file.asset) }
+            for content in item.contents.values {
+                switch content {
+                case .inline: break
+                case .file(let file): named.insert(file.asset)
+                case .package(let package): named.formUnion(package.files.map(\.asset))
+                }
+            }
         }
         for file in self.files {
             let row = try AssetRows.asset(file.asset, over: self.own.bench.rows)
@@ -195,9 +260,9 @@ struct DocumentLife {
         let isFolder = self.draw(3) == 0
         let (name, folder) = (self.name(), self.folder())
         let clash = DocumentOperation.Clash.allCases[self.draw(3)]
-        let content = isFolder || self.draw(5) == 0 ? nil : try self.content()
+        let kind: DocumentItem.Kind = isFolder ? .folder : self.draw(4) == 0 ? .package : .file
+        let content = isFolder || self.draw(5) == 0 ? nil : try self.content(of: kind)
         let id = DocumentBench.id(self.nextID)
-        let kind: DocumentItem.Kind = isFolder ? .folder : .file
         let result = try self.result(
             .create(
                 id: id, kind, name: name, folder: folder, clash, content: content,
@@ -205,7 +270,7 @@ struct DocumentLife {
         if let refusal = self.badName(name) { return Self.expect(result, refusal) }
         guard self.isThere(folder) else { return Self.expect(result, .folderNotFound) }
         let holder = self.holder(name, folder)
-        if let holder, clash == .replace, !isFolder, let known = self.tree[holder],
+        if let holder, clash == .replace, kind == .file, let known = self.tree[holder],
             known.kind == .file
         {
             guard case .item(let item) = result, item.id == holder else { return "\(result)" }
@@ -237,7 +302,7 @@ struct DocumentLife {
         guard item.contentTag != 0, self.tree[item.id]?.contents[item.contentTag] == nil else {
             return "a content tag was given twice: \(item)"
         }
-        self.tree[item.id]?.contents[item.contentTag] = content
+        self.tree[item.id]?.contents[item.contentTag] = Self.plain(content)
         self.tree[item.id]?.current = item.contentTag
         self.tree[item.id]?.editedAt = editedAt
         self.tree[item.id]?.device = device
@@ -250,18 +315,18 @@ struct DocumentLife {
         let known = self.tree[id]
         let tags = (known?.contents.keys.sorted() ?? []) + [1]
         let basedOn = self.draw(2) == 0 ? known?.current : tags[self.draw(tags.count)]
-        let content = try self.content()
+        let content = try self.content(of: known?.kind ?? .file)
         let ifUnchanged = self.draw(5) == 0
         let result = try self.result(
             .save(
                 id: id, content: content, basedOn: basedOn, ifUnchanged: ifUnchanged,
                 atMilliseconds: at), device)
         guard let known else { return Self.expect(result, .notFound) }
-        guard known.kind == .file else { return Self.expect(result, .notAFile) }
+        guard known.kind != .folder else { return Self.expect(result, .notAFile) }
         if ifUnchanged, basedOn ?? 0 != known.current { return Self.expect(result, .stale) }
         let isConflict =
             known.current != 0 && basedOn != known.current
-            && known.contents[known.current] != content
+            && known.contents[known.current] != Self.plain(content)
         if isConflict, known.contents.count > 3 { return Self.expect(result, .tooManyVersions) }
         guard case .item(let item) = result, item.id == id else { return "\(result)" }
         let isLater = (at, device) > (known.editedAt, known.device)
@@ -278,7 +343,7 @@ struct DocumentLife {
         }
         guard item.contentTag == known.current else { return "the earlier edit won: \(item)" }
         // It is kept under the tag of this change.
-        self.tree[id]?.contents[item.tag] = content
+        self.tree[id]?.contents[item.tag] = Self.plain(content)
         self.tree[id]?.tag = item.tag
         return nil
     }
@@ -371,7 +436,7 @@ struct DocumentLife {
             else { return "content \(tag) of \(id) became no file" }
             self.nextID += 1
             var file = Item(
-                kind: .file, name: made.name, folder: made.folder,
+                kind: known.kind, name: made.name, folder: made.folder,
                 editedAt: made.editedAtMilliseconds, device: made.device, tag: made.tag)
             file.contents[made.contentTag] = known.contents[tag]
             file.current = made.contentTag
@@ -422,7 +487,7 @@ struct DocumentLife {
                     guard try self.own.versions(item.id).map(Set.init) == Set(known.contents.keys)
                     else { return "\(item.id) has other versions" }
                     for (tag, content) in known.contents
-                    where try self.own.anyContent(item.id, tag) != content {
+                    where try self.own.anyContent(item.id, tag).map(Self.plain) != content {
                         return "content \(tag) of \(item.id) is lost"
                     }
                 }
