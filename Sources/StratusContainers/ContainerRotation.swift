@@ -9,8 +9,8 @@ import StratusRecords
 ///
 /// The container's row has both keys from the beginning on, so every node reads what is under
 /// either. The rotation waits until no command can arrive that was wrapped under the older key. Then
-/// it looks through every partition, whatever databases a list may name, and destroys the older key
-/// if nothing was left under it.
+/// it looks through every partition, whatever databases a list may name. After a whole pass that found
+/// nothing under the older key it destroys that one.
 ///
 /// The row of the container's key is all that is to be known to go on: a run that was interrupted
 /// is followed by one that looks through the partitions again. Several runs at a time wrap under the
@@ -29,7 +29,7 @@ package struct ContainerRotation: Sendable {
         package var keyCount = 0
         /// Push keys and provider tokens that this run has sealed anew.
         package var pushKeyCount = 0
-        /// Partitions that were looked through.
+        /// Partitions that were looked through in this pass.
         package var partitionCount = 0
         /// Keys that do not open. The older key stays.
         package var failingCount = 0
@@ -54,6 +54,8 @@ package struct ContainerRotation: Sendable {
     /// What one piece waits at most.
     private static let waitMax = Duration.seconds(1)
     private static let patience = Duration.seconds(30)
+    /// Passes through all partitions. The second one finds nothing, unless keys come back.
+    private static let passCountMax = 8
 
     private let container: ContainerReference
     private let keys: DatabaseKeys
@@ -62,6 +64,9 @@ package struct ContainerRotation: Sendable {
     private let retries: Retries
     private var rotating: ContainerKeys.Rotating?
     private var step: Step? = .begin
+    /// Keys under the older key that this pass through the partitions has found.
+    private var foundCount = 0
+    private var passCount = 0
     package private(set) var progress = Progress()
     /// What the last piece found that does not open.
     package private(set) var failing: [Failing] = []
@@ -137,7 +142,7 @@ package struct ContainerRotation: Sendable {
         guard self.store.router.hasPartition(group) else {
             // A node that knows of no partition has looked at nothing.
             guard group.raw > 1 else { throw RouteError.notExecuted(retryAfter: .seconds(1)) }
-            self.step = self.progress.failingCount == 0 ? .retire : nil
+            try self.endPass()
             return
         }
         guard let (older, newest) = self.pair else { return }
@@ -154,6 +159,7 @@ package struct ContainerRotation: Sendable {
             }
             return page
         }
+        self.foundCount += page.items.count
         for item in page.items {
             let rewrapped = try await self.retries.run {
                 try await keys.rewrap(item, from: older, to: newest)
@@ -174,6 +180,23 @@ package struct ContainerRotation: Sendable {
         } else {
             self.progress.partitionCount += 1
             self.step = .partition(GroupID(group.raw + 1), after: nil)
+        }
+    }
+
+    /// Only a pass that found nothing at all under the older key shows that it may go.
+    private mutating func endPass() throws {
+        if self.progress.failingCount > 0 {
+            self.step = nil
+        } else if self.foundCount == 0 {
+            self.step = .retire
+        } else {
+            self.passCount += 1
+            guard self.passCount < Self.passCountMax else {
+                throw RouteError.refused("there are keys under the older key again and again")
+            }
+            self.foundCount = 0
+            self.progress.partitionCount = 0
+            self.step = .partition(GroupID(1), after: nil)
         }
     }
 

@@ -296,6 +296,35 @@ import Testing
         #expect(try await house.reads("x", ann.token))
     }
 
+    @Test
+    func `what is under the older key after its partition was passed is found by another pass`()
+        async throws
+    {
+        let house = try await House()
+        let ann = try await house.addPerson("ann")
+        let older = try await house.keys.containers.keys(of: Self.container)[0]
+        let late = WrappedKey(
+            wrapped: Bytes(repeating: 3, count: 60), wrappingVersion: 0, check: older.check)
+        var rotation = try house.rotation()
+        var failing: [ContainerRotation.Failing] = []
+        var isPut = false
+        while try await rotation.next() {
+            failing += rotation.failing
+            guard rotation.progress.keyCount == 1, !isPut else { continue }
+            isPut = true
+            _ = try await house.town.router.submit(
+                RecordCommand.putKey(PutKey(database: ann.database, version: 2, key: late))
+                    .enveloped(
+                        container: Self.container, identity: house.town.world.drawIdentity(),
+                        deadlineMilliseconds: .max, schemaVersion: 0,
+                        principal: Principal(kind: .system)),
+                to: .database(ann.database), deadline: house.town.world.now)
+        }
+        #expect(isPut && failing.map(\.owner) == [ann.database.owner])
+        #expect(!rotation.progress.isRetired)
+        #expect(try await house.versions() == [1, 0])
+    }
+
     @Test func `a partition that does not answer keeps the older key until another run`()
         async throws
     {
