@@ -173,15 +173,16 @@ let package = Package(
             ], swiftSettings: house + release),
         // What stands in for the outside in tests, and what judges a history: no cluster.
         .target(
-            name: "StratusDoubles", dependencies: ["StratusModel", "StratusCoding"],
+            name: "StratusDoubles",
+            dependencies: ["StratusModel", "StratusCoding", "StratusSealing"],
             swiftSettings: house + release),
         .target(
             name: "StratusSimulation",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusDoubles", "StratusPlacement",
                 "StratusConsensus",
-                "StratusQuery", "StratusRecords", "StratusSQLite", "StratusStorage",
-                "StratusAssets", "StratusCluster", "StratusPush",
+                "StratusQuery", "StratusRecords", "StratusSealing", "StratusSQLite",
+                "StratusStorage", "StratusAssets", "StratusCluster", "StratusPush",
             ], swiftSettings: house + release + planted),
         .target(
             name: "StratusLoad",
@@ -267,7 +268,7 @@ let package = Package(
             name: "StratusStorageTests",
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
-                "StratusCluster",
+                "StratusCluster", "StratusSealing",
                 "StratusRuntime", "StratusDoubles",
             ],
             resources: [.copy("Golden")], swiftSettings: house + planted),

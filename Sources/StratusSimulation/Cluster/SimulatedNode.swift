@@ -3,6 +3,7 @@ import StratusConsensus
 import StratusDoubles
 import StratusModel
 import StratusSQLite
+import StratusSealing
 import StratusStorage
 import Synchronization
 
@@ -148,7 +149,17 @@ final class SimulatedNode {
         self.push = nil
         self.shells = nil
     }
+    /// The disk. What the node's own code opens, it opens by the world.
     var files: SimulatedFiles { self.world.simulatedFiles }
+
+    /// Seals what this node writes, under a master key of its own.
+    func sealFiles() {
+        self.world.seal(
+            under: FileMasters(
+                sealing: FileMasters.Master(
+                    0, SecretBytes(copying: Bytes(repeating: UInt8(self.id.raw), count: 32))),
+                directory: RequestIdentity(high: 1, low: UInt64(self.id.raw))))
+    }
 
     // MARK: The disk
 

@@ -17,5 +17,8 @@ extension MixRecipe {
         options.checkpointInterval = draw.milliseconds(20, 200, 1_000)
         options.livenessTime = .seconds(120)
         options.safetyTime = .seconds(draw(6...12))
+        // The worlds over clear files stay as they were.
+        var seals = SeededGenerator(seed: draw.seed ^ 0x4D69_7865_7300_000A)
+        options.sealsFiles = Bool.random(using: &seals)
     }
 }
