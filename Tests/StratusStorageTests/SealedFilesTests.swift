@@ -1,7 +1,7 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusSealing
-import StratusSimulation
 import Synchronization
 import Testing
 
