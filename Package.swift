@@ -175,8 +175,8 @@ let package = Package(
             name: "StratusSimulation",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusQuery", "StratusRecords", "StratusSQLite", "StratusStorage",
-                "StratusAssets", "StratusCluster", "StratusPush",
+                "StratusQuery", "StratusRecords", "StratusSealing", "StratusSQLite",
+                "StratusStorage", "StratusAssets", "StratusCluster", "StratusPush",
             ], swiftSettings: house + release + planted),
         .target(
             name: "StratusLoad",
@@ -261,7 +261,7 @@ let package = Package(
             name: "StratusStorageTests",
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
-                "StratusCluster",
+                "StratusCluster", "StratusSealing",
                 "StratusRuntime", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house + planted),

@@ -105,6 +105,8 @@ package struct NodeStatus: Sendable, Equatable {
     package var startedAtMilliseconds: Int64
     package var uptime: Duration
     package var dataDirectory: String
+    /// Whether its files are sealed.
+    package var isSealed = false
     package var clientURLs: [String]
     package var adminURL: String
     package var residentBytes: Int

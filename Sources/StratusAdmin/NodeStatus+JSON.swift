@@ -29,6 +29,7 @@ extension NodeStatus {
         json.member("startedAt", WallTime.text(self.startedAtMilliseconds))
         json.member("uptimeSeconds", Double(self.uptime.clampedNanoseconds / 1_000_000) / 1_000)
         json.member("dataDirectory", self.dataDirectory)
+        if self.isSealed { json.member("sealed", true) }
         json.key("clientURLs")
         json.beginArray()
         for url in self.clientURLs { json.write(url) }

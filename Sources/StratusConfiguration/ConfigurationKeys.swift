@@ -240,6 +240,13 @@ extension ConfigurationKey {
                 + "continue. Use the same value on every node. 0: no reserve."),
 
         ConfigurationKey(
+            "storage.atRest", .bool, .bool(false),
+            "Seals the log, the rows and all else in the data directory, so that a disk without "
+                + "the master key shows nothing. It counts when a data directory is made, and a "
+                + "node with another value than its directory does not start. Each node of a "
+                + "cluster may have its own value."),
+
+        ConfigurationKey(
             "assets.url", .text, nil, reloads: true,
             "Where clients reach uploads and downloads, as `https://assets.example.org`. Unset: the address that "
                 + "the request for the URL came to."),

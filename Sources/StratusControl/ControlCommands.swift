@@ -181,7 +181,8 @@ struct ControlCommands: AdminConversation {
         row("up", status["uptimeSeconds"]?.double.map { Self.span(seconds: $0) })
         for url in status["clientURLs"]?.array.map(Array.init) ?? [] { row("clients", url.string) }
         row("admin", status["adminURL"]?.string)
-        row("data", status["dataDirectory"]?.string)
+        let isSealed = status["sealed"]?.bool == true
+        row("data", status["dataDirectory"]?.string.map { isSealed ? $0 + ", sealed" : $0 })
         if let free = status["freeBytes"]?.int64, let whole = status["diskBytes"]?.int64 {
             row(
                 "disk",

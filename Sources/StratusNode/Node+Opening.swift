@@ -16,7 +16,10 @@ import StratusTLS
 
 /// The steps of a start, each with the words for when it fails.
 extension Node {
-    static func openDataDirectory(_ plan: NodePlan) throws(NodeFailure) -> (
+    /// Locks the data directory, or makes it.
+    ///
+    /// - Returns: a world whose files are sealed, if the directory is.
+    static func openDataDirectory(_ plan: NodePlan, log: Log) throws(NodeFailure) -> (
         RealWorld, DataDirectory
     ) {
         let path = plan.dataDirectory
@@ -27,9 +30,18 @@ extension Node {
         do throws(DiskError) { world = try RealWorld(dataDirectory: path) } catch {
             throw NodeFailure(.cannotCreate, "the data directory '\(path)': \(error)")
         }
-        do throws(DataDirectory.Refusal) { return (world, try DataDirectory(in: world)) } catch {
-            throw NodeFailure(.system, "'\(path)': \(error)")
+        let directory: DataDirectory
+        do throws(DataDirectory.Refusal) {
+            directory = try DataDirectory(in: world, atRest: plan.settings.bool("storage.atRest"))
+        } catch { throw NodeFailure(.system, "'\(path)': \(error)") }
+        guard directory.isSealed else { return (world, directory) }
+        // Its key is made before the first file that is sealed under it.
+        if try PeerCertificates.secret(plan.settings) == nil {
+            _ = try Self.openTokenKey(plan, world)
         }
+        let atRest = try FilesAtRest(plan.settings, world, directory)
+        try atRest.survey(log)
+        return (atRest.world, directory)
     }
 
     /// - Parameter secret: the cluster's. The nodes of one cluster make the same token from it, so
@@ -91,38 +103,11 @@ extension Node {
     static func openMaster(
         _ settings: ConfigurationSettings, _ secret: Bytes, _ world: RealWorld
     ) throws(NodeFailure) -> NamedMasters {
-        var named: [UInt32: SecretBytes] = [:]
-        for text in settings.texts("keys.masterFiles") {
-            guard let mark = text.firstIndex(of: "="), let version = UInt32(text[..<mark]),
-                NamedMasters.versions.contains(version), named[version] == nil
-            else {
-                throw NodeFailure(
-                    .configuration,
-                    "'keys.masterFiles': '\(text)' must be VERSION=PATH, and each VERSION from 1 to "
-                        + "\(NamedMasters.versions.upperBound) may stand there once")
-            }
-            named[version] = try Self.masterKey(String(text[text.index(after: mark)...]))
-        }
-        var retired: [UInt32] = []
-        for text in settings.texts("keys.retiredMasters") {
-            guard let version = UInt32(text), NamedMasters.versions.contains(version),
-                named[version] == nil
-            else {
-                throw NodeFailure(
-                    .configuration,
-                    "'keys.retiredMasters': '\(text)' must be a version that is not in "
-                        + "'keys.masterFiles'")
-            }
-            retired.append(version)
-        }
-        let sealing = UInt32(settings.integer("keys.sealingMaster"))
-        guard sealing == 0 || named[sealing] != nil else {
-            throw NodeFailure(
-                .configuration,
-                "'keys.sealingMaster' is \(sealing), and 'keys.masterFiles' has no such version")
-        }
+        let named = try Self.namedMasters(settings)
+        let retired = try Self.retiredMasters(settings, named)
         let master = NamedMasters(
-            InstallationMaster(secret: secret), named: named, sealing: sealing)
+            InstallationMaster(secret: secret), named: named,
+            sealing: try Self.sealingMaster(settings, named))
         do throws(MasterKeyFile.Refusal) {
             try MasterKeyFile.require(master.versions, retired: retired, in: world.files)
             try MasterKeyFile.forget(retired, in: world.files)
@@ -137,6 +122,56 @@ extension Node {
             }
         } catch { throw NodeFailure(.configuration, error.description) }
         return master
+    }
+
+    /// The keys of `keys.masterFiles`.
+    static func namedMasters(_ settings: ConfigurationSettings) throws(NodeFailure)
+        -> [UInt32: SecretBytes]
+    {
+        var named: [UInt32: SecretBytes] = [:]
+        for text in settings.texts("keys.masterFiles") {
+            guard let mark = text.firstIndex(of: "="), let version = UInt32(text[..<mark]),
+                NamedMasters.versions.contains(version), named[version] == nil
+            else {
+                throw NodeFailure(
+                    .configuration,
+                    "'keys.masterFiles': '\(text)' must be VERSION=PATH, and each VERSION from 1 to "
+                        + "\(NamedMasters.versions.upperBound) may stand there once")
+            }
+            named[version] = try Self.masterKey(String(text[text.index(after: mark)...]))
+        }
+        return named
+    }
+
+    private static func retiredMasters(
+        _ settings: ConfigurationSettings, _ named: [UInt32: SecretBytes]
+    ) throws(NodeFailure) -> [UInt32] {
+        var retired: [UInt32] = []
+        for text in settings.texts("keys.retiredMasters") {
+            guard let version = UInt32(text), NamedMasters.versions.contains(version),
+                named[version] == nil
+            else {
+                throw NodeFailure(
+                    .configuration,
+                    "'keys.retiredMasters': '\(text)' must be a version that is not in "
+                        + "'keys.masterFiles'")
+            }
+            retired.append(version)
+        }
+        return retired
+    }
+
+    /// The version of the key that wraps from now on.
+    static func sealingMaster(
+        _ settings: ConfigurationSettings, _ named: [UInt32: SecretBytes]
+    ) throws(NodeFailure) -> UInt32 {
+        let sealing = UInt32(settings.integer("keys.sealingMaster"))
+        guard sealing == 0 || named[sealing] != nil else {
+            throw NodeFailure(
+                .configuration,
+                "'keys.sealingMaster' is \(sealing), and 'keys.masterFiles' has no such version")
+        }
+        return sealing
     }
 
     private static func masterKey(_ path: String) throws(NodeFailure) -> SecretBytes {

@@ -71,7 +71,7 @@ package final class Node: Sendable {
     /// - Parameter log: belongs to the node from now on; ``stop(deadline:)`` flushes it.
     package init(_ plan: NodePlan, log: Log) async throws(NodeFailure) {
         let settings = plan.settings
-        let (world, directory) = try Self.openDataDirectory(plan)
+        let (world, directory) = try Self.openDataDirectory(plan, log: log)
         let certificates = try Certificates(settings)
 
         let peerCertificates = try PeerCertificates.make(settings)

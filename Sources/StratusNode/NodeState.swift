@@ -146,6 +146,8 @@ final class NodeState: NodeControl {
                     name: "\(group.group)", applied: group.applied.raw,
                     durable: group.durable.raw, problem: group.problem ?? fault)
             })
+        // A node with another value than its directory does not start.
+        status.isSealed = self.settings.withLock { $0.bool("storage.atRest") }
         status.warnings = self.health.warnings
         status.disk = room.space
         status.reserve = room.reserve

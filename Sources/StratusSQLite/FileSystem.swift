@@ -135,7 +135,14 @@ package final class FileSystem: @unchecked Sendable {
                     path, kind, of: database, tag: tag, create: flags & SQLITE_OPEN_CREATE != 0,
                     in: system, system.shared(database))
                 FileRecord.install(file, in: record!)
-            } catch { return error.kind == .full ? SQLITE_FULL : SQLITE_CANTOPEN }
+            } catch {
+                switch error.kind {
+                case .full: return SQLITE_FULL
+                // Damage like that of a page: what it held has to come from elsewhere.
+                case .damaged: return SQLITE_IOERR_DATA
+                default: return SQLITE_CANTOPEN
+                }
+            }
             flagsOut?.pointee = flags
             return SQLITE_OK
         }

@@ -39,6 +39,7 @@ package final class SimulatedFiles: Files {
         var rates: [DiskFaultRates] = []
         var strikeCount = 0
         var capacity: Int?
+        var failsWholeSectors = false
     }
 
     private let state: Mutex<State>
@@ -52,6 +53,12 @@ package final class SimulatedFiles: Files {
     /// Operations so far, failed ones included.
     package var operationCount: Int { self.state.withLock { $0.operationCount } }
     package var isCrashed: Bool { self.state.withLock { $0.isCrashed } }
+    /// Restarts so far.
+    package var life: Int { self.state.withLock { $0.life } }
+
+    /// From now on a write that fails, or is cut off by the end of its process, leaves whole
+    /// sectors, as the kernel does. Without it any number of bytes is left.
+    package func failWholeSectors() { self.state.withLock { $0.failsWholeSectors = true } }
 
     /// Adds a fault to those planned.
     package func plan(_ fault: DiskFault) { self.state.withLock { $0.faults.append(fault) } }
@@ -315,7 +322,11 @@ package final class SimulatedFiles: Files {
             state.inodes[number].write(Bytes(buffer), at: start)
         } failing: { state in
             // A failed write may have left a part of itself.
-            let prefix = Int.random(in: 0...buffer.count, using: &state.random)
+            var prefix = Int.random(in: 0...buffer.count, using: &state.random)
+            if state.failsWholeSectors {
+                let end = (Int(offset) + prefix) / SimulatedInode.sectorSize
+                prefix = max(0, end * SimulatedInode.sectorSize - Int(offset))
+            }
             let part = Bytes(buffer[..<prefix])
             guard !part.isEmpty,
                 (try? Self.reserve(

@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusSealing
 import Synchronization
 
 /// The outside world of one simulated node: a clock that moves when told, random draws from a seed,
@@ -8,6 +9,9 @@ package final class SimulatedWorld: World {
         var now = MonotonicTime(nanoseconds: 0)
         var wallOffset: Int64
         var random: SeededGenerator
+        var masters: FileMasters?
+        /// Of one life of the disk: a process that ended leaves handles behind.
+        var sealed: (life: Int, files: SealedFiles)?
     }
 
     private let state: Mutex<State>
@@ -25,8 +29,25 @@ package final class SimulatedWorld: World {
         self.state.withLock { $0.wallOffset + $0.now.nanoseconds / 1_000_000 }
     }
     package func random() -> UInt64 { self.state.withLock { $0.random.next() } }
-    package var files: any Files { self.disk }
-    /// The same disk, with the handles a test turns.
+    package var files: any Files {
+        self.state.withLock { state -> any Files in
+            guard let masters = state.masters else { return self.disk }
+            let life = self.disk.life
+            if let sealed = state.sealed, sealed.life == life { return sealed.files }
+            let random = Mutex(SeededGenerator(seed: UInt64(life) ^ 0x5365_616C))
+            let files = SealedFiles(self.disk, masters: masters) {
+                random.withLock { $0.next() }
+            }
+            state.sealed = (life, files)
+            return files
+        }
+    }
+    /// Seals every file from now on; to be called before there is one.
+    package func seal(under masters: FileMasters) {
+        self.disk.failWholeSectors()
+        self.state.withLock { $0.masters = masters }
+    }
+    /// The disk, with the handles a test turns. A node's own code uses ``files``.
     package var simulatedFiles: SimulatedFiles { self.disk }
 
     package func advance(by duration: Duration) {

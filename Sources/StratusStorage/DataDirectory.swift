@@ -1,13 +1,15 @@
 import StratusCoding
 package import StratusModel
 
-// The file STRATUS in a data directory, version 1
+// The file STRATUS in a data directory, version 1; version 2 in a directory that is sealed
 //
 // | bytes | what                                                              |
 // | ----- | ----------------------------------------------------------------- |
 // | 8     | "STRATUS" and a line feed                                         |
-// | 1     | version of the data directory, 1                                  |
+// | 1     | version of the data directory, 1 or 2                             |
 // | 8 + 8 | identity: drawn when the directory was made, the same ever after  |
+// | 1     | version 2 only: 1, every file but those that `SealedFiles` names  |
+// |       | is sealed, and was from the beginning                             |
 // | 4     | CRC-32C of the bytes before                                       |
 
 /// A node's data directory: the node it belongs to, the version that wrote it, and a lock that
@@ -21,30 +23,49 @@ package final class DataDirectory: Sendable {
         case newerVersion(UInt8)
         case damaged(String)
         case disk(String)
+        /// It was made without sealing, and is to be sealed.
+        case isClear
+        /// It was made sealed, and is to be used without.
+        case isSealed
 
         package var description: String {
             switch self {
             case .inUse: "the data directory is in use by another process"
             case .newerVersion(let version):
-                "the data directory has format \(version), and this Stratus reads format 1: "
+                "the data directory has format \(version), and this Stratus reads formats 1 and 2: "
                     + "run the version that wrote it, or a later one"
+            case .isClear:
+                "this data directory was made without sealing, and a directory is sealed from its "
+                    + "beginning or not at all: set 'storage.atRest' to false, or remove this node "
+                    + "from the cluster and let it join anew with an empty directory"
+            case .isSealed:
+                "this data directory is sealed: set 'storage.atRest' to true, or remove this node "
+                    + "from the cluster and let it join anew with an empty directory"
             case .damaged(let what): "the data directory's STRATUS file is damaged: \(what)"
             case .disk(let text): text
             }
         }
     }
 
-    static let version: UInt8 = 1
+    /// The version of a directory whose files are written as they are.
+    private static let clear: UInt8 = 1
+    private static let sealed: UInt8 = 2
+    private static let isSealedThroughout: UInt8 = 1
     private static let mark = Bytes("STRATUS\n".utf8)
     static let stamp: DiskPath = "STRATUS"
 
     package let identity: RequestIdentity
     /// Whether this call made it: there was nothing before.
     package let isNew: Bool
+    /// Whether its files are sealed.
+    package let isSealed: Bool
     private let lock: any DiskLock
 
     /// Locks the directory, then reads its stamp, or writes one if there is none.
-    package init(in world: any World) throws(Refusal) {
+    ///
+    /// - Parameter atRest: whether its files are to be sealed. That is decided when a directory is
+    ///   made, and one that was made otherwise is refused. Nil: as it is; a new one is not.
+    package init(in world: any World, atRest: Bool? = nil) throws(Refusal) {
         let files = world.files
         do throws(DiskError) { self.lock = try files.lock("LOCK") } catch {
             throw error.kind == .denied ? .inUse : .disk(error.description)
@@ -52,8 +73,12 @@ package final class DataDirectory: Sendable {
         do {
             if try files.exists(Self.stamp) {
                 switch try Self.read(files) {
-                case .success(let identity):
-                    self.identity = identity
+                case .success(let found):
+                    if let atRest, atRest != found.isSealed {
+                        throw atRest ? Refusal.isClear : Refusal.isSealed
+                    }
+                    self.identity = found.identity
+                    self.isSealed = found.isSealed
                     // An earlier process may have died between renaming it and this.
                     try files.syncDirectory(.root)
                 case .failure(let refusal): throw refusal
@@ -61,8 +86,9 @@ package final class DataDirectory: Sendable {
                 self.isNew = false
             } else {
                 self.identity = world.drawIdentity()
+                self.isSealed = atRest ?? false
                 self.isNew = true
-                try Self.write(self.identity, files)
+                try Self.write(self.identity, isSealed: self.isSealed, files)
             }
         } catch let error as DiskError {
             throw .disk(error.description)
@@ -72,7 +98,7 @@ package final class DataDirectory: Sendable {
     }
 
     private static func read(_ files: any Files) throws(DiskError) -> Result<
-        RequestIdentity, Refusal
+        (identity: RequestIdentity, isSealed: Bool), Refusal
     > {
         let bytes = try files.contents(of: Self.stamp, limit: 64)
         var reader = ByteReader(bytes)
@@ -80,23 +106,31 @@ package final class DataDirectory: Sendable {
             guard try reader.raw(8) == Self.mark else { return .failure(.damaged("no mark")) }
             let version = try reader.byte()
             // Before the checksum: a later version may keep it elsewhere.
-            guard version <= Self.version else { return .failure(.newerVersion(version)) }
+            guard version <= Self.sealed else { return .failure(.newerVersion(version)) }
             let identity = RequestIdentity(high: try reader.fixed64(), low: try reader.fixed64())
+            let state = try version == Self.sealed ? reader.byte() : nil
+            let end = reader.offset
             let crc = try reader.fixed32()
             try reader.finish()
-            guard CRC32C.of(Bytes(bytes[..<25])) == crc else {
+            guard CRC32C.of(Bytes(bytes[..<end])) == crc else {
                 return .failure(.damaged("wrong checksum"))
             }
-            return .success(identity)
+            guard version == Self.clear || state == Self.isSealedThroughout else {
+                return .failure(.damaged("version \(version) with state \(state ?? 0)"))
+            }
+            return .success((identity, state != nil))
         } catch { return .failure(.damaged(error.description)) }
     }
 
-    private static func write(_ identity: RequestIdentity, _ files: any Files) throws(DiskError) {
+    private static func write(
+        _ identity: RequestIdentity, isSealed: Bool, _ files: any Files
+    ) throws(DiskError) {
         var writer = ByteWriter()
         writer.write(raw: Self.mark)
-        writer.write(Self.version)
+        writer.write(isSealed ? Self.sealed : Self.clear)
         writer.write(fixed: identity.high)
         writer.write(fixed: identity.low)
+        if isSealed { writer.write(Self.isSealedThroughout) }
         writer.write(fixed: CRC32C.of(writer.bytes))
         try files.replace(Self.stamp, with: writer.bytes)
     }

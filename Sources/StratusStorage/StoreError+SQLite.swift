@@ -14,7 +14,13 @@ extension StoreError {
     }
 
     package init(_ error: DiskError) {
-        self.init(error.kind == .full ? .full : .io, error.description)
+        let kind: Kind =
+            switch error.kind {
+            case .full: .full
+            case .damaged: .corrupt
+            default: .io
+            }
+        self.init(kind, error.description)
     }
 }
 

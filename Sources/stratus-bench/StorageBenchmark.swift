@@ -4,6 +4,7 @@ import StratusCoding
 import StratusModel
 import StratusRuntime
 import StratusSQLite
+import StratusSealing
 import StratusStorage
 import Synchronization
 
@@ -25,6 +26,7 @@ extension Benchmark {
         if only == nil || only == "replay" { try bench.replay() }
         if only == nil || only == "state" { try bench.state() }
         if only == nil || only == "checkpoint" { try await bench.checkpoint() }
+        if only == nil || only == "sealed" { try await bench.sealed() }
     }
 }
 
@@ -33,7 +35,7 @@ struct StorageBenchmark {
     let rounds: Int
     let seconds: Double
 
-    private static let group = GroupID(1)
+    static let group = GroupID(1)
 
     func removeAll() {
         let arguments: [UnsafeMutablePointer<CChar>?] = [
@@ -46,8 +48,15 @@ struct StorageBenchmark {
         for argument in arguments { free(argument) }
     }
 
-    private func world(_ name: String) throws -> RealWorld {
-        try RealWorld(dataDirectory: "\(self.directory)/\(name)")
+    /// - Parameter isSealed: whether its files are those of a node with `storage.atRest`.
+    func world(_ name: String, isSealed: Bool = false) throws -> RealWorld {
+        let disk = try RealWorld(dataDirectory: "\(self.directory)/\(name)")
+        guard isSealed else { return disk }
+        let master = FileMasters.Master(0, SecretBytes(copying: Bytes(repeating: 3, count: 32)))
+        let masters = FileMasters(
+            sealing: master, directory: RequestIdentity(high: 1, low: 1))
+        return RealWorld(
+            files: SealedFiles(disk.files, masters: masters) { disk.random() })
     }
 
     static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
@@ -105,7 +114,7 @@ struct StorageBenchmark {
         return Double(count) / Self.seconds(world.now - start)
     }
 
-    private static func seconds(_ duration: Duration) -> Double {
+    static func seconds(_ duration: Duration) -> Double {
         Double(duration.clampedNanoseconds) / 1e9
     }
 
@@ -126,8 +135,10 @@ struct StorageBenchmark {
     }
 
     /// Returns entries a second and the latencies in ms, sorted.
-    private func sharedLoop(_ name: String, _ count: Int) async throws -> (Double, [Double]) {
-        let world = try self.world(name)
+    func sharedLoop(_ name: String, _ count: Int, isSealed: Bool = false) async throws
+        -> (Double, [Double])
+    {
+        let world = try self.world(name, isSealed: isSealed)
         let owner = WorkerThread(name: "owner")
         let thread = WorkerThread(name: "log")
         let writers = Writers(count)
@@ -274,8 +285,10 @@ struct StorageBenchmark {
         }
     }
 
-    private func store(_ name: String, _ count: Int, _ indexCount: Int) throws -> Double {
-        let world = try self.world(name)
+    func store(_ name: String, _ count: Int, _ indexCount: Int, isSealed: Bool = false) throws
+        -> Double
+    {
+        let world = try self.world(name, isSealed: isSealed)
         var limits = PartitionStore<BenchState>.Limits()
         limits.cacheSize = .mebibytes(64)
         let store = try PartitionStore(

@@ -60,6 +60,37 @@ import Testing
         #expect(try DataDirectory(in: other).identity == directory.identity)
     }
 
+    @Test func `a sealed data directory's stamp of version 2 reads and writes as ever`() throws {
+        let world = SimulatedWorld(seed: 4)
+        let directory = try DataDirectory(in: world, atRest: true)
+        let bytes = try #require(world.simulatedFiles.contents(of: "STRATUS"))
+        try Self.expect(bytes, "stamp-2")
+        let other = SimulatedWorld(seed: 5)
+        other.simulatedFiles.plant(bytes, at: "STRATUS")
+        let read = try DataDirectory(in: other, atRest: true)
+        #expect(read.identity == directory.identity && read.isSealed && !read.isNew)
+        var altered = bytes
+        altered[25] = 2
+        other.simulatedFiles.plant(altered, at: "STRATUS")
+        other.simulatedFiles.restart(after: .processCrash)
+        #expect(throws: DataDirectory.Refusal.damaged("wrong checksum")) {
+            _ = try DataDirectory(in: other)
+        }
+    }
+
+    @Test func `a data directory is sealed from its beginning or never`() throws {
+        for isSealed in [false, true] {
+            let world = SimulatedWorld(seed: 4)
+            do { _ = try DataDirectory(in: world, atRest: isSealed) }
+            let before = world.simulatedFiles.contents(of: "STRATUS")
+            #expect(throws: isSealed ? DataDirectory.Refusal.isSealed : .isClear) {
+                _ = try DataDirectory(in: world, atRest: !isSealed)
+            }
+            #expect(world.simulatedFiles.contents(of: "STRATUS") == before)
+            #expect(try DataDirectory(in: world).isSealed == isSealed)
+        }
+    }
+
     static func log(_ world: SimulatedWorld, isNew: Bool) throws -> SegmentedLog {
         var limits = SegmentedLog.Limits()
         limits.segmentSize = 4_096

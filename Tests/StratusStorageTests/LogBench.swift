@@ -23,8 +23,9 @@ final class LogBench {
         }
     }
 
-    init(seed: UInt64 = 1, segmentSize: Int = 8_192) {
+    init(seed: UInt64 = 1, segmentSize: Int = 8_192, isSealed: Bool = false) {
         self.world = SimulatedWorld(seed: seed)
+        if isSealed { self.world.seal(under: SealedFilesTests.masters()) }
         self.limits.segmentSize = ByteCount(segmentSize)
     }
 

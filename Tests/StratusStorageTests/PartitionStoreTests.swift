@@ -11,13 +11,16 @@ struct PartitionBench {
     var files: SimulatedFiles { self.world.simulatedFiles }
     static let group = GroupID(12)
 
-    init(seed: UInt64 = 1) { self.world = SimulatedWorld(seed: seed) }
+    init(seed: UInt64 = 1, isSealed: Bool = false) {
+        self.world = SimulatedWorld(seed: seed)
+        if isSealed { self.world.seal(under: SealedFilesTests.masters()) }
+    }
 
     func open(
         _ limits: PartitionStore<RegisterState>.Limits = .init(), group: GroupID = Self.group
     ) throws(StoreError) -> PartitionStore<RegisterState> {
         try PartitionStore(
-            RegisterState(), group: group, in: "partitions", of: FileSystem(self.files),
+            RegisterState(), group: group, in: "partitions", of: FileSystem(self.world.files),
             limits: limits)
     }
 
@@ -463,9 +466,9 @@ extension PartitionStore where State == RegisterState {
         let world = SimulatedWorld(seed: 1)
         do { _ = try DataDirectory(in: world) }
         var stamp = try #require(world.simulatedFiles.contents(of: "STRATUS"))
-        stamp[8] = 2
+        stamp[8] = 3
         world.simulatedFiles.plant(stamp, at: "STRATUS")
-        #expect(throws: DataDirectory.Refusal.newerVersion(2)) { _ = try DataDirectory(in: world) }
+        #expect(throws: DataDirectory.Refusal.newerVersion(3)) { _ = try DataDirectory(in: world) }
         #expect(world.simulatedFiles.contents(of: "STRATUS") == stamp)
         for position in [0, 12, 20, 28] {
             var damaged = stamp

@@ -83,6 +83,11 @@ package struct DiskError: Error, Sendable, Equatable, CustomStringConvertible {
         case notFound, full, denied, io, tooManyOpen
         /// The file refused to sync before; nothing written to it can be trusted to last.
         case syncFailed
+        /// The header that holds a sealed file's key is damaged: nothing of the file can be read.
+        case damaged
+        /// The file is sealed under a key that this process was not given, or it is not sealed
+        /// where it has to be.
+        case sealed
     }
 
     package let kind: Kind

@@ -87,13 +87,18 @@ struct ConvertCommand {
                 "'\(path)' is not the data directory of a node that has served: a cluster without "
                     + "data is formed by its list of peers, and needs no conversion")
         }
-        let world = try RealWorld(dataDirectory: path)
+        let disk = try RealWorld(dataDirectory: path)
         let lock: DataDirectory
-        do throws(DataDirectory.Refusal) { lock = try DataDirectory(in: world) } catch {
+        do throws(DataDirectory.Refusal) {
+            lock = try DataDirectory(in: disk, atRest: settings.bool("storage.atRest"))
+        } catch {
             let advice = error == .inUse ? ": stop the node first" : ""
             throw Failure(.system, "'\(path)': \(error)\(advice)")
         }
         defer { withExtendedLifetime(lock) {} }
+        let world =
+            try lock.isSealed
+            ? FilesAtRest(settings, disk, lock, isConverting: true).world : disk
         guard let kept = try ClusterFormation.kept(in: world) else {
             throw Failure(.missingInput, "the file CLUSTER is gone")
         }

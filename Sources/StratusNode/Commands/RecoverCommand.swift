@@ -83,13 +83,18 @@ struct RecoverCommand {
         self.invocation = invocation
         self.settings = result.settings
         let path = result.settings.text("dataDirectory") ?? ""
-        self.world = try RealWorld(dataDirectory: path)
-        guard try self.world.files.exists("CLUSTER") else {
+        let disk = try RealWorld(dataDirectory: path)
+        guard try disk.files.exists("CLUSTER") else {
             throw Failure(code: .missingInput, text: "'\(path)' is not a node's data directory")
         }
-        do throws(DataDirectory.Refusal) { self.lock = try DataDirectory(in: self.world) } catch {
+        do throws(DataDirectory.Refusal) {
+            self.lock = try DataDirectory(
+                in: disk, atRest: result.settings.bool("storage.atRest"))
+        } catch {
             throw Failure(code: .system, text: "'\(path)': \(error)")
         }
+        self.world =
+            try self.lock.isSealed ? FilesAtRest(result.settings, disk, self.lock).world : disk
     }
 
     private func run() throws {

@@ -10,6 +10,9 @@ package final class RealWorld: World {
         self.files = try RealFiles(directory: dataDirectory)
     }
 
+    /// - Parameter files: of a data directory, or what stands on them.
+    package init(files: any Files) { self.files = files }
+
     package var now: MonotonicTime { RealClock.now }
     package var wallMilliseconds: Int64 { RealClock.wallMilliseconds }
     package func random() -> UInt64 { self.source.next() }

@@ -23,7 +23,7 @@ final class AssetShells: @unchecked Sendable {
     init(_ life: ProcessLife) {
         let inbox = KeeperInbox()
         let (own, clock) = (life.node.id, life.node.world)
-        let files = life.node.files
+        let files = life.node.world.files
         var setup = CopyKeeper.Setup(
             openStore: { (group) throws(StoreError) in
                 try ObservedCopies(of: group, in: life)

@@ -20,7 +20,7 @@ final class ObservedCopies: CopyStore {
             }
         #endif
         self.store = try PackStore(
-            group, in: AssetShells.directory, of: life.node.files, limits: limits,
+            group, in: AssetShells.directory, of: world.files, limits: limits,
             drawSalt: { world.random() })
         self.group = group
         self.life = life

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusConsensus
 import StratusModel
 import StratusSQLite
+import StratusSealing
 import StratusStorage
 import Synchronization
 
@@ -133,7 +134,17 @@ final class SimulatedNode {
     }
 
     var isUp: Bool { self.host != nil }
+    /// The disk. What the node's own code opens, it opens by the world.
     var files: SimulatedFiles { self.world.simulatedFiles }
+
+    /// Seals what this node writes, under a master key of its own.
+    func sealFiles() {
+        self.world.seal(
+            under: FileMasters(
+                sealing: FileMasters.Master(
+                    0, SecretBytes(copying: Bytes(repeating: UInt8(self.id.raw), count: 32))),
+                directory: RequestIdentity(high: 1, low: UInt64(self.id.raw))))
+    }
 
     // MARK: The disk
 

@@ -78,7 +78,7 @@ extension Simulation {
         if !log.damage.isNone, !isExpected {
             self.invariants.report("S-07 torn, not damaged", "\(node.id) finds \(log.damage)")
         }
-        let system = FileSystem(node.files)
+        let system = FileSystem(node.world.files)
         node.pace = SnapshotPace(rate: self.options.snapshotRate)
         node.shells = try self.makeShells(of: node)
         node.links = try self.makeLinks(of: node)

@@ -188,6 +188,7 @@ package final class Simulation {
         self.nodes = (1...options.nodeCount).map {
             SimulatedNode(id: NodeID(UInt32($0)), seed: random.next())
         }
+        if options.sealsFiles { for node in self.nodes { node.sealFiles() } }
         let ids = self.nodes.map(\.id)
         if options.isPlaced {
             let placed = PlacedCluster(seed: seed, options: options, nodes: ids)

@@ -74,7 +74,7 @@ struct SimulatedReplicas: MemberReplicas {
         // A real node removes files on another thread: meanwhile everything else goes on.
         await self.life.sleep(for: self.life.simulation.removalDelay())
         guard !self.life.isGone else { return }
-        try PartitionRemoval.remove(groups, in: "partitions", from: self.life.node.files)
+        try PartitionRemoval.remove(groups, in: "partitions", from: self.life.node.world.files)
     }
 }
 

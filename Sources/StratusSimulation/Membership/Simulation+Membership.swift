@@ -34,7 +34,7 @@ extension Simulation {
         own.directory = UInt64(node.id.raw)
         own.incarnation = NodeIncarnation(node.incarnation)
         own.key = Self.key(of: Int(node.id.raw))
-        let recovery = try? RecoveryNote.kept(in: node.files)
+        let recovery = try? RecoveryNote.kept(in: node.world.files)
         shells.start(
             recovering: recovery, forming: isFounder ? placed.formation : nil, as: own)
     }

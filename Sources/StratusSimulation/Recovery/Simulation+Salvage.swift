@@ -78,7 +78,7 @@ extension Simulation {
         limits.build = node.build
         return try PartitionStore(
             self.state(of: group, on: node), group: group, in: "partitions",
-            of: FileSystem(node.files), limits: limits)
+            of: FileSystem(node.world.files), limits: limits)
     }
 
     private func log(of node: SimulatedNode) throws -> SegmentedLog {

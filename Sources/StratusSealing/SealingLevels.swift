@@ -1,0 +1,9 @@
+// The level that readers need for what this module writes to disk. See `Docs/internals/levels.md`.
+
+package import StratusModel
+
+/// Read by the node that wrote it alone. Builds before it refuse a directory that is sealed, by the
+/// version of its stamp.
+extension FileSeal: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
