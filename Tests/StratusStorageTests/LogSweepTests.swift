@@ -135,22 +135,22 @@ import Testing
         model.note(bench.events)
     }
 
-    static func operationCount(seed: UInt64, steps: Int) -> Int {
-        let bench = LogBench(seed: seed, segmentSize: 4_096)
+    static func operationCount(seed: UInt64, steps: Int, isSealed: Bool = false) -> Int {
+        let bench = LogBench(seed: seed, segmentSize: 4_096, isSealed: isSealed)
         var model = Model()
         Self.run(bench, &model, seed: seed, steps: steps)
         return bench.files.operationCount
     }
 
-    @Test(arguments: [DiskRestart.processCrash, .powerLoss, .powerLossLosingAll])
+    @Test(arguments: [DiskRestart.processCrash, .powerLoss, .powerLossLosingAll], [false, true])
     func `S-07 S-20 S-18 an end at any file operation loses nothing reported durable`(
-        restart: DiskRestart
+        restart: DiskRestart, isSealed: Bool
     ) throws {
         let steps = 30
         let variant = [.powerLoss: 0, .processCrash: 1][restart, default: 2]
-        let count = Self.operationCount(seed: 5, steps: steps)
+        let count = Self.operationCount(seed: 5, steps: steps, isSealed: isSealed)
         for number in Sweep.operations(count, variant: variant) {
-            let bench = LogBench(seed: UInt64(number), segmentSize: 4_096)
+            let bench = LogBench(seed: UInt64(number), segmentSize: 4_096, isSealed: isSealed)
             bench.files.plan(DiskFault(at: number, .crash))
             var model = Model()
             Self.run(bench, &model, seed: 5, steps: steps)
@@ -181,13 +181,13 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<40 as Range<UInt64>)
+    @Test(arguments: 0..<40 as Range<UInt64>, [false, true])
     func `S-34 S-24 life after life with power cuts at random, nothing durable is lost`(
-        seed: UInt64
+        seed: UInt64, isSealed: Bool
     )
         throws
     {
-        let bench = LogBench(seed: seed, segmentSize: 4_096)
+        let bench = LogBench(seed: seed, segmentSize: 4_096, isSealed: isSealed)
         var random = SeededGenerator(seed: seed)
         var model = Model()
         for life in 0..<6 as Range<UInt64> {

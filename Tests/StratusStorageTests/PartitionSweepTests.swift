@@ -55,19 +55,22 @@ import Testing
         return store?.digest
     }()
 
-    static let operationCount: Int = {
-        let bench = PartitionBench()
+    static func count(isSealed: Bool) -> Int {
+        let bench = PartitionBench(isSealed: isSealed)
         _ = Self.run(bench, retries: false)
         return bench.files.operationCount
-    }()
+    }
+    static let operationCount = count(isSealed: false)
+    static let sealedOperationCount = count(isSealed: true)
 
-    @Test(arguments: [DiskRestart.processCrash, .powerLoss, .powerLossLosingAll])
+    @Test(arguments: [DiskRestart.processCrash, .powerLoss, .powerLossLosingAll], [false, true])
     func `S-26 S-46 an end at any file operation leaves whole transactions, durable ones all`(
-        restart: DiskRestart
+        restart: DiskRestart, isSealed: Bool
     ) throws {
         let variant = [.powerLoss: 0, .processCrash: 1][restart, default: 2]
-        for number in Sweep.operations(Self.operationCount, variant: variant) {
-            let bench = PartitionBench(seed: UInt64(number) &* 31)
+        let count = isSealed ? Self.sealedOperationCount : Self.operationCount
+        for number in Sweep.operations(count, variant: variant) {
+            let bench = PartitionBench(seed: UInt64(number) &* 31, isSealed: isSealed)
             bench.files.plan(DiskFault(at: number, .crash))
             let durable = Self.run(bench, retries: false)
             bench.files.restart(after: restart)
@@ -87,6 +90,37 @@ import Testing
             bench.files.restart(after: number % 2 == 0 ? .powerLoss : .processCrash)
             try Self.check(bench, durable: durable, "\(kind) at \(number)")
         }
+    }
+
+    @Test(arguments: [false, true], [DiskError.Kind.io, .full])
+    func `S-27 a failure at any operation on sealed files is rolled back and replayed`(
+        isSticky: Bool, kind: DiskError.Kind
+    ) throws {
+        for number in Sweep.operations(Self.sealedOperationCount, variant: isSticky ? 1 : 0) {
+            let bench = PartitionBench(seed: UInt64(number), isSealed: true)
+            bench.files.plan(DiskFault(at: number, .fail(kind), isSticky: isSticky))
+            let durable = Self.run(bench, retries: true)
+            bench.files.clearFaults()
+            bench.files.restart(after: number % 2 == 0 ? .powerLoss : .processCrash)
+            try Self.check(bench, durable: durable, "\(kind) at \(number)")
+        }
+    }
+
+    @Test func `rows whose sealed header is damaged are damaged rows`() throws {
+        let bench = PartitionBench(isSealed: true)
+        do {
+            let store = try bench.open()
+            try store.take(1...5)
+            try store.checkpoint()
+        }
+        for slot in [20, 2_068] {
+            bench.files.flip(bit: 1, at: slot, of: "partitions/00012/rows-1.db")
+        }
+        bench.files.restart(after: .processCrash)
+        do throws(StoreError) {
+            _ = try bench.open()
+            Issue.record("they were opened")
+        } catch { #expect(error.kind == .corrupt, "\(error)") }
     }
 
     /// A snapshot has several frames.
