@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusConsensus
+import StratusDoubles
 import StratusModel
 import StratusPlacement
 import StratusStorage

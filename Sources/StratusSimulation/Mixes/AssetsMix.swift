@@ -1,3 +1,5 @@
+import StratusModel
+
 extension MixRecipe {
     /// Records name files: nodes keep their copies, as members come and go and packs rot.
     static let assets = MixRecipe { options, draw in
