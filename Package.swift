@@ -315,6 +315,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusPlacement", "StratusHTTP",
+                "StratusHTTP2",
                 "StratusSealing", "StratusStorage", "StratusQuery", "StratusRecords",
                 "StratusIdentity",
                 "StratusCluster", "StratusConfiguration", "StratusPush", "StratusGateway",

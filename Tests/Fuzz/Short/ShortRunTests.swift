@@ -45,6 +45,7 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
         FuzzTarget(name: "bulletin", function: fuzzBulletin),
         FuzzTarget(name: "command", function: fuzzCommand),
         FuzzTarget(name: "http", function: fuzzHTTP),
+        FuzzTarget(name: "http2", function: fuzzHTTP2),
         FuzzTarget(name: "identity", function: fuzzIdentity),
         FuzzTarget(name: "if-header", function: fuzzIfHeader),
         FuzzTarget(name: "json", function: fuzzJSON),
