@@ -92,20 +92,6 @@ package struct CopyStatus: Sendable, Equatable {
     package init() {}
 }
 
-/// A copy of a chunk that rows and index do not agree on.
-package struct CopyDifference: Sendable, Equatable {
-    package var group: GroupID
-    package var name: CopyName
-    /// Rows name it, and it is not here. Otherwise it is here, and should have gone.
-    package var isMissing: Bool
-
-    package init(group: GroupID, name: CopyName, isMissing: Bool) {
-        self.group = group
-        self.name = name
-        self.isMissing = isMissing
-    }
-}
-
 /// A node at one moment.
 package struct NodeStatus: Sendable, Equatable {
     package struct Partition: Sendable, Equatable {

@@ -2,21 +2,6 @@ package import StratusModel
 
 // What rows, index and packs say, held against each other on somebody's wish.
 extension CopyKeeper {
-    /// A copy that rows and index do not agree on.
-    package struct Difference: Sendable, Equatable {
-        package var group: GroupID
-        package var name: CopyName
-        /// Rows name it, and it is not here. Otherwise it is here, no row names it, and it should
-        /// have gone.
-        package var isMissing: Bool
-
-        package init(group: GroupID, name: CopyName, isMissing: Bool) {
-            self.group = group
-            self.name = name
-            self.isMissing = isMissing
-        }
-    }
-
     /// How long a copy that no row names may stay behind its time before it counts as left over:
     /// until then it waits to be removed.
     static let overdueMilliseconds: Int64 = 60_000
@@ -37,8 +22,8 @@ extension CopyKeeper {
     /// Copies that rows and index do not agree on, by partition and name.
     ///
     /// - Parameter last: behind which they begin; nil: with the first.
-    package func differences(after last: Difference?, limit: Int) -> [Difference] {
-        var found: [Difference] = []
+    package func differences(after last: CopyDifference?, limit: Int) -> [CopyDifference] {
+        var found: [CopyDifference] = []
         for (group, known) in self.groups.sorted(by: { $0.key < $1.key }) {
             guard found.count < limit else { break }
             var first = CopyName.first
@@ -53,8 +38,8 @@ extension CopyKeeper {
             let overdue = known.wants.overdueNames(
                 from: first, limit: limit, by: Self.overdueMilliseconds)
             let all =
-                missing.map { Difference(group: group, name: $0, isMissing: true) }
-                + overdue.map { Difference(group: group, name: $0, isMissing: false) }
+                missing.map { CopyDifference(group: group, name: $0, isMissing: true) }
+                + overdue.map { CopyDifference(group: group, name: $0, isMissing: false) }
             found += all.sorted { $0.name < $1.name }.prefix(limit - found.count)
         }
         return found

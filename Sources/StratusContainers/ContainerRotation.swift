@@ -8,20 +8,14 @@ import StratusRecords
 /// go on. Each call of ``next()`` does a bounded piece.
 ///
 /// The container's row has both keys from the beginning on, so every node reads what is under
-/// either. The rotation waits until no command can arrive that was wrapped under the older key. Then
-/// it looks through every partition, whatever databases a list may name. After a whole pass that found
-/// nothing under the older key it destroys that one.
+/// either. The rotation waits until no command can arrive that was wrapped under the older key.
+/// Then it looks through every partition, whatever databases a list may name. After a whole pass
+/// that found nothing under the older key it destroys that one.
 ///
 /// The row of the container's key is all that is to be known to go on: a run that was interrupted
-/// is followed by one that looks through the partitions again. Several runs at a time wrap under the
-/// same key, and hinder each other in nothing.
+/// is followed by one that looks through the partitions again. Several runs at a time wrap under
+/// the same key, and hinder each other in nothing.
 package struct ContainerRotation: Sendable {
-    package struct Failing: Sendable, Equatable {
-        /// Empty: the public database.
-        package var owner: String
-        package var reason: String
-    }
-
     package struct Progress: Sendable, Equatable {
         /// Of the key that seals. Nil: the container has none yet, and needs none.
         package var version: UInt32?
@@ -69,7 +63,7 @@ package struct ContainerRotation: Sendable {
     private var passCount = 0
     package private(set) var progress = Progress()
     /// What the last piece found that does not open.
-    package private(set) var failing: [Failing] = []
+    package private(set) var failing: [FailingDatabase] = []
 
     /// Nil: this node has no encryption keys.
     package init?(
@@ -170,7 +164,7 @@ package struct ContainerRotation: Sendable {
             case .closed:
                 self.progress.failingCount += 1
                 self.failing.append(
-                    Failing(
+                    FailingDatabase(
                         owner: item.database.owner,
                         reason: "its key \(item.version) does not open"))
             }

@@ -15,12 +15,6 @@ import StratusSealing
 /// The old keys of a database are destroyed once no record needs them, unless it has files: those
 /// stay sealed under the key that was the newest when they came.
 package struct DatabaseRotation: Sendable {
-    package struct Failing: Sendable, Equatable {
-        /// Empty: the public database.
-        package var owner: String
-        package var reason: String
-    }
-
     /// The counts so far.
     package struct Progress: Sendable, Equatable {
         /// Databases, or parts of them, that have a newer key now, those of interrupted runs among
@@ -84,7 +78,7 @@ package struct DatabaseRotation: Sendable {
     private var steps: [Step] = [.start]
     package private(set) var progress = Progress()
     /// What the last piece found that cannot be rotated to the end.
-    package private(set) var failing: [Failing] = []
+    package private(set) var failing: [FailingDatabase] = []
 
     /// Nil: this node has no encryption keys.
     package init?(
@@ -130,7 +124,7 @@ package struct DatabaseRotation: Sendable {
 
     /// Leaves a database as it is, with its old keys.
     private mutating func fail(_ owner: String, _ database: DatabaseID?, _ reason: String) {
-        self.failing.append(Failing(owner: owner, reason: reason))
+        self.failing.append(FailingDatabase(owner: owner, reason: reason))
         self.progress.failingCount += 1
         if let database { self.steps.removeAll { $0.database == database } }
     }

@@ -4,11 +4,18 @@ package import StratusModel
 import StratusRuntime
 import Synchronization
 
+/// A database whose keys could not be rotated to the end.
+package struct FailingDatabase: Sendable, Equatable {
+    /// Empty: the public database.
+    package var owner: String
+    package var reason: String
+}
+
 /// A rotation of keys that goes on piece by piece.
 package protocol KeyRotating: Sendable {
     mutating func next() async throws -> Bool
-    /// What the last piece could not do: whose database, and why.
-    var failures: [(owner: String, reason: String)] { get }
+    /// What the last piece could not do.
+    var failing: [FailingDatabase] { get }
     /// The counts so far.
     func write(to json: inout JSONWriter)
 }
@@ -32,7 +39,7 @@ package final class RotationLines<Rotation: KeyRotating>: ResponseBody {
         }
         self.rotation.withLock { [walk, isDone] in $0 = (walk, isDone) }
         var lines = Bytes()
-        for one in walk.failures {
+        for one in walk.failing {
             lines += JSONWriter.line {
                 $0.member("owner", one.owner)
                 $0.member("failing", one.reason)
@@ -51,10 +58,6 @@ package final class RotationLines<Rotation: KeyRotating>: ResponseBody {
 }
 
 extension DatabaseRotation: KeyRotating {
-    package var failures: [(owner: String, reason: String)] {
-        self.failing.map { ($0.owner, $0.reason) }
-    }
-
     package func write(to json: inout JSONWriter) {
         json.member("databases", Int64(self.progress.databaseCount))
         json.member("records", Int64(self.progress.recordCount))
@@ -67,10 +70,6 @@ extension DatabaseRotation: KeyRotating {
 }
 
 extension ContainerRotation: KeyRotating {
-    package var failures: [(owner: String, reason: String)] {
-        self.failing.map { ($0.owner, $0.reason) }
-    }
-
     package func write(to json: inout JSONWriter) {
         if let version = self.progress.version { json.member("version", Int64(version)) }
         json.member("keys", Int64(self.progress.keyCount))

@@ -13,6 +13,14 @@ struct EncryptionKeyCommands: AdminConversation {
     /// How often one command waits until what was begun under a version has arrived.
     private static let settlingCountMax = 10
 
+    /// The options that name a container.
+    private static let ofContainer: [OptionDefinition] = [
+        .value("container", .text("ID"), required: true, "The container"),
+        .value(
+            "environment", .choice(["development", "production"]), default: "development",
+            "The environment"),
+    ]
+
     static let definition = CommandDefinition(
         "encryption-key", "The keys that files and encrypted fields are sealed under",
         subcommands: [
@@ -44,12 +52,7 @@ struct EncryptionKeyCommands: AdminConversation {
                         + "database could not be rotated to the end. With --json, the answer is "
                         + "lines.",
                 ],
-                options: [
-                    .value("container", .text("ID"), required: true, "The container"),
-                    .value(
-                        "environment", .choice(["development", "production"]),
-                        default: "development", "The environment"),
-                ],
+                options: Self.ofContainer,
                 examples: [
                     .init(
                         "stratusctl encryption-key rotate-databases --container "
@@ -66,12 +69,7 @@ struct EncryptionKeyCommands: AdminConversation {
                         + "code 1 if a key of a database does not open: the older key stays then. "
                         + "With --json, the answer is lines.",
                 ],
-                options: [
-                    .value("container", .text("ID"), required: true, "The container"),
-                    .value(
-                        "environment", .choice(["development", "production"]),
-                        default: "development", "The environment"),
-                ],
+                options: Self.ofContainer,
                 examples: [
                     .init(
                         "stratusctl encryption-key rotate-container --container "
@@ -187,17 +185,12 @@ struct EncryptionKeyCommands: AdminConversation {
     {
         var json = JSONWriter()
         json.object {
-            $0.key("masters")
-            $0.array { array in
-                for master in masters {
-                    array.object {
-                        $0.member("version", master.version)
-                        $0.member("state", master.state)
-                        $0.member("containers", master.count)
-                        $0.member("check", master.check)
-                        $0.member("differs", master.differs)
-                    }
-                }
+            $0.member("masters", objects: masters) { json, master in
+                json.member("version", master.version)
+                json.member("state", master.state)
+                json.member("containers", master.count)
+                json.member("check", master.check)
+                json.member("differs", master.differs)
             }
             $0.member("withoutKey", without)
             $0.key("failing")

@@ -28,12 +28,7 @@ extension NodeState {
     func auditCopies() async -> Int { await self.cluster.copies.audit() }
 
     func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference] {
-        let last = last.map {
-            CopyKeeper.Difference(group: $0.group, name: $0.name, isMissing: $0.isMissing)
-        }
-        return await self.cluster.copies.keeper.differences(after: last, limit: limit).map {
-            CopyDifference(group: $0.group, name: $0.name, isMissing: $0.isMissing)
-        }
+        await self.cluster.copies.keeper.differences(after: last, limit: limit)
     }
 }
 

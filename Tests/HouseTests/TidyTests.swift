@@ -44,8 +44,8 @@ import Testing
         }
     }
 
-    /// Release builds of Swift 6.3.1 lose the other parts of such a tuple: the receiver reads memory
-    /// that was never written. Debug builds do not, so no other test shows it.
+    /// Release builds of Swift 6.3.1 lose the other parts of such a tuple: the receiver reads
+    /// memory that was never written. Debug builds do not.
     @Test func `no child task returns a tuple with a Result`() throws {
         for file in try self.repository.swiftFiles(under: "Sources") {
             #expect(

@@ -7,8 +7,8 @@ import Testing
 
 // What a keeper says of rows and index when somebody asks.
 extension CopyKeeperTests {
-    private func all(_ keeper: CopyKeeper, page: Int) async -> [CopyKeeper.Difference] {
-        var all: [CopyKeeper.Difference] = []
+    private func all(_ keeper: CopyKeeper, page: Int) async -> [CopyDifference] {
+        var all: [CopyDifference] = []
         while true {
             let found = await keeper.differences(after: all.last, limit: page)
             #expect(found.count <= page)
@@ -27,8 +27,8 @@ extension CopyKeeperTests {
             Self.manifest(1), Self.manifest(2, chunkCount: 3), Self.manifest(3),
         ])
         await bench.settle(keeper)
-        func missing(_ body: Int, _ ordinal: UInt32) -> CopyKeeper.Difference {
-            CopyKeeper.Difference(
+        func missing(_ body: Int, _ ordinal: UInt32) -> CopyDifference {
+            CopyDifference(
                 group: Self.group, name: Self.copy(body, ordinal).name, isMissing: true)
         }
         let lacking = [missing(2, 2), missing(3, 0), missing(3, 1)]
@@ -39,7 +39,7 @@ extension CopyKeeperTests {
         bench.inbox.post(.durable(through: applied, milliseconds: 70_000), of: Self.group)
         await bench.settle(keeper)
         let left = (0..<2).map {
-            CopyKeeper.Difference(
+            CopyDifference(
                 group: Self.group, name: Self.copy(4, $0).name, isMissing: false)
         }
         #expect(await self.all(keeper, page: page) == lacking + left)

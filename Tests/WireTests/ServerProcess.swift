@@ -2,8 +2,8 @@ import ChildProcesses
 import Foundation
 import WireScenarios
 
-/// A `stratus dev` for one test, or a cluster: started on free ports over a directory of its own. It
-/// is ended and removed with the last reference or with this process.
+/// A `stratus dev` for one test, or a cluster: started on free ports over a directory of its own.
+/// It is ended and removed with the last reference or with this process.
 final class ServerProcess: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -71,8 +71,8 @@ final class ServerProcess: Sendable {
         self.adminTokenFile = adminTokenFile
     }
 
-    /// Runs a script that starts nodes in `$directory`, prints a line about them, and ends them when
-    /// its input ends. `$0` is the program, and words follow from `$2` on.
+    /// Runs a script that starts nodes in `$directory`, prints a line about them, and ends them
+    /// when its input ends. `$0` is the program, and words follow from `$2` on.
     private static func start(
         _ script: String, _ words: [String]
     ) async throws -> (process: ChildProcess, welcome: JSON) {

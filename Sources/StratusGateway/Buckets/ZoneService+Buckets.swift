@@ -81,8 +81,8 @@ extension ZoneService {
         let parts = positions.sorted {
             ($0.key.bucket?.number ?? 0) < ($1.key.bucket?.number ?? 0)
         }
-        // Both are arrays: release builds of Swift 6.3.1 lost the first part of a tuple whose second
-        // was a `Result` of several words, and the node crashed.
+        // Both are arrays: release builds of Swift 6.3.1 lost the first part of a tuple whose
+        // second was a `Result` of several words, and the node crashed.
         return await withTaskGroup(of: ([Int], [Result<Item, ClientError>]).self) { tasks in
             for (part, positions) in parts {
                 tasks.addTask { (positions, await Self.items(of: part, positions, body)) }

@@ -120,19 +120,7 @@ extension DAVService {
         guard let part = inside.part, let content = DocumentContent(part.content) else {
             return self.page(target, item, members: inside.members)
         }
-        let tag = Self.tag(item)
-        var headers = DocumentFiles.headers(tag: tag)
-        headers.set("Last-Modified", Self.date(item))
-        if try self.checkConditions(item) {
-            return HTTPResponse(status: 304, headers: headers)
-        }
-        do {
-            return try await DocumentFiles.answer(
-                content, self.head, headers, tag: tag, of: self.exchange.homeDatabase,
-                in: self.files)
-        } catch AssetFailure.notFound {
-            throw Overtaken.changed
-        }
+        return try await self.answer(content, of: item)
     }
 
     private func put(

@@ -39,10 +39,15 @@ extension DAVService {
             known = found
             content = stored
         }
-        let tag = Self.tag(known)
+        return try await self.answer(content, of: known)
+    }
+
+    /// A content, unless the client's conditions say that it has it already.
+    func answer(_ content: DocumentContent, of item: DocumentItem) async throws -> HTTPResponse {
+        let tag = Self.tag(item)
         var headers = DocumentFiles.headers(tag: tag)
-        headers.set("Last-Modified", Self.date(known))
-        if try self.checkConditions(known) {
+        headers.set("Last-Modified", Self.date(item))
+        if try self.checkConditions(item) {
             return HTTPResponse(status: 304, headers: headers)
         }
         do {

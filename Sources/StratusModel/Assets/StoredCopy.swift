@@ -67,3 +67,18 @@ package enum CopyRefusal: UInt8, Sendable, Hashable, CaseIterable {
     /// Larger than a copy can be.
     case tooLarge = 6
 }
+
+/// A copy of a chunk that rows and index do not agree on.
+package struct CopyDifference: Sendable, Equatable {
+    package var group: GroupID
+    package var name: CopyName
+    /// Rows name it, and it is not here. Otherwise it is here, no row names it, and it should have
+    /// gone.
+    package var isMissing: Bool
+
+    package init(group: GroupID, name: CopyName, isMissing: Bool) {
+        self.group = group
+        self.name = name
+        self.isMissing = isMissing
+    }
+}

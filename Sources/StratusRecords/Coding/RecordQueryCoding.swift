@@ -16,8 +16,8 @@ package import StratusModel
 // |       | (`KeyValueCoding.swift`), 71 their devices, a database (40 to 71: level 2),        |
 // |       | 100 held records, 120 wrapped keys (`RewrapCoding.swift`; level 2)                 |
 //
-// Every ask but 6 (a container), 7 (nothing), 10 (signed milliseconds), 41, 100 and 120 starts with a
-// database:
+// Every ask but 6 (a container), 7 (nothing), 10 (signed milliseconds), 41, 100 and 120 starts with
+// a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
 // names. Zone changes: text zone, flag and position (8 incarnation, varint tag, varint floor),
 // varint limit, flag reverse, flag and count of types. Database changes: flag and position (varint

@@ -288,7 +288,7 @@ import Testing
                 principal: Principal(kind: .system)),
             to: .database(database), deadline: house.town.world.now)
         var rotation = try house.rotation()
-        var failing: [ContainerRotation.Failing] = []
+        var failing: [FailingDatabase] = []
         while try await rotation.next() { failing += rotation.failing }
         #expect(failing.map(\.owner) == [database.owner])
         #expect(!rotation.progress.isRetired)
@@ -306,7 +306,7 @@ import Testing
         let late = WrappedKey(
             wrapped: Bytes(repeating: 3, count: 60), wrappingVersion: 0, check: older.check)
         var rotation = try house.rotation()
-        var failing: [ContainerRotation.Failing] = []
+        var failing: [FailingDatabase] = []
         var isPut = false
         while try await rotation.next() {
             failing += rotation.failing

@@ -93,8 +93,8 @@ import Testing
         /// Runs it to its end.
         ///
         /// - Returns: what failed.
-        func finish(_ rotation: inout DatabaseRotation) async throws -> [DatabaseRotation.Failing] {
-            var failing: [DatabaseRotation.Failing] = []
+        func finish(_ rotation: inout DatabaseRotation) async throws -> [FailingDatabase] {
+            var failing: [FailingDatabase] = []
             while try await rotation.next() { failing += rotation.failing }
             return failing + rotation.failing
         }
@@ -247,7 +247,7 @@ import Testing
             }
             if number % 2 == 0 { router.away.withLock { $0 = [] } }
         }
-        var failing: [DatabaseRotation.Failing] = []
+        var failing: [FailingDatabase] = []
         while try await rotation.next() {
             failing += rotation.failing
             router.away.withLock { $0 = homes }
