@@ -17,7 +17,7 @@ import StratusRecords
 /// the same key, and hinder each other in nothing.
 package struct ContainerRotation: Sendable {
     package struct Progress: Sendable, Equatable {
-        /// Of the key that seals. Nil: the container has none yet, and needs none.
+        /// The version of the key that seals. Nil: the container has none yet, and needs none.
         package var version: UInt32?
         /// Keys of databases that this run has wrapped anew.
         package var keyCount = 0
@@ -45,7 +45,7 @@ package struct ContainerRotation: Sendable {
         case retire
     }
 
-    /// What one piece waits at most.
+    /// The longest wait of one piece.
     private static let waitMax = Duration.seconds(1)
     private static let patience = Duration.seconds(30)
     /// Passes through all partitions. The second one finds nothing, unless keys come back.
@@ -62,7 +62,7 @@ package struct ContainerRotation: Sendable {
     private var foundCount = 0
     private var passCount = 0
     package private(set) var progress = Progress()
-    /// What the last piece found that does not open.
+    /// The databases whose keys the last piece could not open.
     package private(set) var failing: [FailingDatabase] = []
 
     /// Nil: this node has no encryption keys.

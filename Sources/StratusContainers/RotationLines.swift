@@ -14,7 +14,7 @@ package struct FailingDatabase: Sendable, Equatable {
 /// A rotation of keys that goes on piece by piece.
 package protocol KeyRotating: Sendable {
     mutating func next() async throws -> Bool
-    /// What the last piece could not do.
+    /// The databases that the last piece could not rotate.
     var failing: [FailingDatabase] { get }
     /// The counts so far.
     func write(to json: inout JSONWriter)

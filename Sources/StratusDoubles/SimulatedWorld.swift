@@ -10,7 +10,7 @@ package final class SimulatedWorld: World {
         var wallOffset: Int64
         var random: SeededGenerator
         var masters: FileMasters?
-        /// Of one life of the disk: a process that ended leaves handles behind.
+        /// The sealed files of one life of the disk: a process that ended leaves handles behind.
         var sealed: (life: Int, files: SealedFiles)?
     }
 

@@ -59,7 +59,7 @@ package struct FileSeal: Sendable, Hashable {
         return bytes
     }
 
-    /// What a file begins with.
+    /// The beginning of a file, as it was found.
     package enum Finding: Sendable, Equatable {
         /// The sound slots, the newest first.
         case sealed([Slot])

@@ -9,7 +9,7 @@ final class ServerProcess: Sendable {
         let description: String
     }
 
-    /// Where each node answers clients.
+    /// The address at which each node answers clients.
     let urls: [URL]
     let adminURL: URL?
     let adminTokenFile: String

@@ -97,7 +97,7 @@ extension ZoneService {
         }
     }
 
-    /// What a part answers, one for each position.
+    /// The answers of a part, one for each position.
     private static func items<Item: Sendable>(
         of part: DatabaseID, _ positions: [Int],
         _ body: @Sendable (DatabaseID, _ positions: [Int]) async throws -> [Item]

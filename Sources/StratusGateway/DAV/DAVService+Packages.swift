@@ -3,7 +3,7 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 
-/// What is in a package. To WebDAV it is a folder; what happens in it is one change of the package.
+/// The inside of a package. To WebDAV it is a folder; what happens in it is one change of the package.
 extension DAVService {
     /// A place within a package, or the package itself.
     struct Inside: Sendable {

@@ -126,7 +126,7 @@ struct DAVService: Sendable {
         /// The root and every folder above the place that is there, and at last what is at the
         /// place; nil where there is nothing.
         var chain: [DocumentItem?]
-        /// Where the place is within a package, or is one that is read.
+        /// The place within a package, or of one that is read.
         var inside: Inside?
 
         var item: DocumentItem? { self.chain.last ?? nil }

@@ -15,7 +15,7 @@ package final class ContainerKeys: Sendable {
     package struct Version: Sendable {
         package let number: UInt32
         package let key: SecretBytes
-        /// What the keys under it name it by.
+        /// The value by which the keys under it name it.
         package let check: Bytes
 
         init(_ number: UInt32, _ key: SecretBytes) {

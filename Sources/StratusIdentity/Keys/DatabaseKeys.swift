@@ -176,7 +176,7 @@ package final class DatabaseKeys: Sendable {
 
     // MARK: A newer key of the container
 
-    /// What became of a key that was to be wrapped anew.
+    /// The outcome for a key that was to be wrapped anew.
     package enum Rewrapped: Sendable, Equatable {
         case done
         /// It was wrapped anew, or destroyed, since it was read.

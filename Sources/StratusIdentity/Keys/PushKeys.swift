@@ -132,14 +132,14 @@ package final class PushKeys: Sendable {
         return TokenCipher(key: derived.withBytes { Bytes($0) })
     }
 
-    /// What may have sealed a row, the newest key first.
+    /// The keys that may have sealed a row, the newest first.
     private func ciphers(of container: ContainerReference, fresh: Bool = false)
         async throws(RouteError) -> [TokenCipher]
     {
         try await self.containers.keys(of: container, fresh: fresh).map { Self.cipher($0) }
     }
 
-    /// What seals a row. The row is submitted by a deadline from before this is called.
+    /// The key that seals a row. The row is submitted by a deadline from before this is called.
     private func sealing(of container: ContainerReference) async throws(RouteError) -> TokenCipher {
         Self.cipher(try await self.containers.sealing(of: container))
     }

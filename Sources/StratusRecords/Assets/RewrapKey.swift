@@ -5,7 +5,7 @@ package import StratusModel
 package struct RewrapKey: Sendable, Equatable {
     package var database: DatabaseID
     package var version: UInt32
-    /// As the row was read. A row that has changed since is left as it is.
+    /// The wrapped key as the row had it. A row that has changed since is left as it is.
     package var old: WrappedKey
     package var new: WrappedKey
 
@@ -23,7 +23,7 @@ package struct WrappedKeysAsk: Sendable, Equatable {
     package var container: ContainerReference
     /// The check value of the container's key.
     package var check: Bytes
-    /// Where the last page ended; nil: from the first row.
+    /// The end of the last page; nil: from the first row.
     package var after: Bytes?
 
     package init(container: ContainerReference, check: Bytes, after: Bytes? = nil) {

@@ -9,7 +9,7 @@ package struct DocumentItem: Sendable, Hashable {
         /// Files that are one item together, see ``DocumentPackage``.
         case package = 3
 
-        /// As clients and administrators read it.
+        /// The name that clients and administrators read.
         package var name: String {
             switch self {
             case .file: "file"

@@ -1,7 +1,7 @@
 import StratusCoding
 package import StratusModel
 
-/// What is in a package: files and folders by their paths, which are one content together.
+/// The content of a package: files and folders by their paths, which are one content together.
 ///
 /// A package is saved, moved, removed and kept in conflicts as one item. Every folder above a file
 /// is among the parts, and the parts are in the order of their folded paths.
@@ -84,7 +84,7 @@ package struct DocumentPackage: FixedLevel, Sendable, Equatable {
         return self.part(path)?.content == .folder
     }
 
-    /// What is directly in a folder; an empty path is the package itself.
+    /// The parts directly in a folder; an empty path is the package itself.
     package func children(of path: String) -> [DocumentPart] {
         let start = path.isEmpty ? [] : Self.key(path) + [0]
         return self.parts.filter { part in

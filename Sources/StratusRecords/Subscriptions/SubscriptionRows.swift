@@ -117,7 +117,7 @@ struct WatchRow: Equatable {
         return writer.bytes
     }
 
-    /// Of a database that nobody has watched yet.
+    /// The state of a database that nobody has watched yet.
     ///
     /// - Parameter floor: of the partition's counters.
     init(above floor: UInt64 = 0) {

@@ -4,7 +4,7 @@ import StratusModel
 import StratusStorage
 
 extension Simulation {
-    /// What happens at a simulated time. Each part of the simulation has events of its own, and
+    /// An event at a simulated time. Each part of the simulation has events of its own, and
     /// handles them in a file of its own.
     enum Event {
         /// Reaches one life of a node's process, and nobody if that life is over.

@@ -61,7 +61,7 @@ extension SimulationOptions {
     }
 }
 
-/// What a mix makes of a world that was drawn without it.
+/// The changes that a mix makes to a world that was drawn without it.
 struct MixRecipe: Sendable {
     let apply: @Sendable (inout SimulationOptions, inout MixDraw) -> Void
 }
