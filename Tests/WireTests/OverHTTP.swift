@@ -63,8 +63,13 @@ final class OverHTTP: Wire {
             let zones =
                 self.zoneBucketCount > 1
                 ? #","placement":"zone","zoneBuckets":\#(self.zoneBucketCount)"# : ""
-            let status = try self.administer(
-                "POST", container, body: #"{"buckets":\#(self.bucketCount)\#(zones)}"#)
+            let body = #"{"buckets":\#(self.bucketCount)\#(zones)}"#
+            var status = try self.administer("POST", container, body: body)
+            // A cluster that was just formed takes no placement until its feature level is raised.
+            for _ in 0..<100 where status == 503 {
+                try await Task.sleep(for: .milliseconds(100))
+                status = try self.administer("POST", container, body: body)
+            }
             guard status == 201 else {
                 throw ServerProcess.Failure(description: "no container: \(status)")
             }

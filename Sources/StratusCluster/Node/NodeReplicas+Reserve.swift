@@ -5,7 +5,8 @@ import Synchronization
 
 /// S-05: what stays free on the disk, so that a node with a full one can still delete.
 extension NodeReplicas {
-    private static let spaceInterval = Duration.seconds(1)
+    /// Short, because what is written between two looks comes out of the reserve.
+    private static let spaceInterval = Duration.milliseconds(100)
     /// A client that is sent away for want of room comes back after this.
     private static let retryMilliseconds: UInt32 = 30_000
 
@@ -18,7 +19,7 @@ extension NodeReplicas {
         package var refusedCount: UInt64 = 0
     }
 
-    /// The figures as of the last look, at most a second ago.
+    /// The figures as of the last look.
     package nonisolated var reserveFigures: ReserveFigures { self.reserved.withLock { $0 } }
 
     /// The reserve may change while the node runs.
