@@ -118,7 +118,7 @@ let package = Package(
         .target(
             name: "StratusAssets",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusSealing", "StratusCompression",
+                "CShims", "StratusModel", "StratusCoding", "StratusSealing", "StratusCompression",
                 "StratusRuntime",
             ],
             swiftSettings: house + release),

@@ -7,6 +7,8 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int stratus_accept4(int listener, struct sockaddr_storage *peer, socklen_t *length) {
     int descriptor = accept4(listener, (struct sockaddr *)peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -36,6 +38,15 @@ void stratus_name_this_thread(const char *name) {
     char kept[16] = {0};
     strncpy(kept, name, sizeof kept - 1);
     pthread_setname_np(pthread_self(), kept);
+}
+
+int stratus_lower_this_thread(int by) {
+    // On Linux each thread has a value of its own.
+    id_t thread = (id_t)syscall(SYS_gettid);
+    errno = 0;
+    int value = getpriority(PRIO_PROCESS, thread);
+    if (value == -1 && errno != 0) return -errno;
+    return setpriority(PRIO_PROCESS, thread, value + by) == 0 ? 0 : -errno;
 }
 
 static _Thread_local void *thread_mark;

@@ -121,7 +121,7 @@ extension CopyKeeper {
         let fetched = await fetch(name, group)
         self.note(fetched, of: name, in: group)
         guard let bytes = fetched.bytes, bytes.count == Int(chunk.storedSize),
-            CRC32C.of(bytes) == chunk.crc
+            Self.checksum(bytes) == chunk.crc
         else { return 0 }
         let copy = StoredCopy(name: name, orphanAfterMilliseconds: .max, bytes: bytes)
         guard case .stored = await self.put(copy, of: group) else { return 0 }

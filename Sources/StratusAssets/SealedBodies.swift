@@ -51,7 +51,8 @@ package final class SealedBodies: BodyService {
             for chunk in sealed {
                 chunks.append(
                     .init(
-                        storedSize: UInt32(chunk.bytes.count), crc: CRC32C.of(chunk.bytes)))
+                        storedSize: UInt32(chunk.bytes.count), crc: CopyKeeper.checksum(chunk.bytes)
+                    ))
                 try await writing.add(chunk.bytes)
             }
         }

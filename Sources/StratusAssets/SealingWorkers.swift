@@ -10,7 +10,7 @@ package final class SealingWorkers: Sendable {
 
     /// - Parameter count: one at least.
     package init(count: Int) {
-        self.threads = (0..<max(1, count)).map { WorkerThread(name: "sealing-\($0)") }
+        self.threads = (0..<max(1, count)).map { WorkerThread(name: "sealing-\($0)", yields: true) }
     }
 
     /// The next thread: each body stays on one, since its chunks are hashed in order.

@@ -17,7 +17,7 @@ final class NodeCopies: Sendable {
     /// What the replicas tell of their rows.
     let feed: BodyFeed
     private let workers: SealingWorkers
-    private let thread = WorkerThread(name: "packs")
+    private let thread = WorkerThread(name: "packs", yields: true)
     private let files: any Files
     private let others = Others()
     /// Takes copies to the other nodes; nil for a node alone.

@@ -1,3 +1,4 @@
+import Glibc
 import StratusModel
 import Synchronization
 import Testing
@@ -67,6 +68,16 @@ import Testing
             }
         }
         #expect(seen.withLock { $0 } == senders.map { _ in Array(0..<1_000) })
+    }
+
+    @Test func `a worker that yields has a smaller share of the processor than the others`() async {
+        let workers = [false, true].map { WorkerThread(name: "share", yields: $0) }
+        defer { for worker in workers { worker.stop() } }
+        var shares: [Int32] = []
+        for worker in workers {
+            shares.append(await worker.run { getpriority(Int32(PRIO_PROCESS.rawValue), 0) })
+        }
+        #expect(shares[1] == min(shares[0] + 10, 19))
     }
 
     private static func flood(

@@ -26,6 +26,9 @@ void stratus_give_memory_back(int mapped, int spare);
 /// Shows in ps, gdb and perf; at most 15 bytes are kept.
 void stratus_name_this_thread(const char *name);
 
+/// Lowers the calling thread's share of the processor, by a nice value. Returns a negative errno on failure.
+int stratus_lower_this_thread(int by);
+
 /// A pointer of this thread's own; null until it is set.
 void *stratus_thread_mark(void);
 void stratus_set_thread_mark(void *mark);

@@ -21,7 +21,7 @@ package final class PasswordHasher: Sendable {
         }
     }
 
-    private let worker = WorkerThread(name: "passwords")
+    private let worker = WorkerThread(name: "passwords", yields: true)
     private let waitingCount = Atomic(0)
     private let waitingCountMax: Int
     package let cost: Cost

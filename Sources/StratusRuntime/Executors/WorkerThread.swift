@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 
 /// A thread of its own for work that may block longer than a millisecond: syncs, checkpoints, long
@@ -10,13 +11,17 @@ import Glibc
 /// does. So stop a worker only when nothing will use it again.
 package final class WorkerThread: SerialExecutor, TaskExecutor, WakeableThread {
     package let name: String
+    private let yields: Bool
     private let inbox = Inbox()
     private let signal = WakeSignal(blocking: true)
     private let stopping = Flag()
     private let identity = ThreadIdentity()
 
-    package init(name: String) {
+    /// - Parameter yields: for long computations that nobody's save waits for. When the processors
+    ///   are busy, other threads of the process run first.
+    package init(name: String, yields: Bool = false) {
         self.name = name
+        self.yields = yields
         OwnedThread.start(named: name) { [self] in self.run() }
     }
 
@@ -59,6 +64,8 @@ package final class WorkerThread: SerialExecutor, TaskExecutor, WakeableThread {
 
     private func run() {
         self.identity.claim()
+        // Without the right to do so it runs like the others.
+        if self.yields { _ = stratus_lower_this_thread(10) }
         var queue: [Inbox.Work] = []
         while true {
             self.inbox.take(into: &queue)

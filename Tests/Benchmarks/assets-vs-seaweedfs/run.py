@@ -19,7 +19,7 @@ the other. The disk's rate is that of files of 64 MiB that are written and then 
 With `saves`: three nodes, 50 saves a second, alone and beside four clients that upload 64 MiB each again and again.
 Every process started here is ended here.
 """
-import argparse, http.client, json, multiprocessing, os, random, re, shutil, socket, statistics, subprocess, sys, tempfile, threading, time, urllib.parse
+import argparse, http.client, json, multiprocessing, os, random, re, shutil, socket, statistics, subprocess, sys, tempfile, time, urllib.parse
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Support"))
 import stratus
@@ -281,7 +281,7 @@ def nodes(options, directory):
 def saves(options, directory):
     """p99 of saves on three nodes, alone and beside uploads."""
     cluster = stratus.Cluster(f"{directory}/cluster", options.program).up()
-    body = contents("random", LARGE)
+    rest = contents("random", LARGE)[32:]
     try:
         def save(seconds, rate=50):
             took, begun, asked = [], time.monotonic(), 0
@@ -303,25 +303,27 @@ def saves(options, directory):
                 status, answer = cluster.post(connection, "assets/upload", f"sender{number}", {"tokens": [{"recordType": "File", "fieldName": "data"}]})
                 url = urllib.parse.urlsplit(answer["tokens"][0]["url"])
                 client = Client(url.port)
-                client.send("POST", f"{url.path}?{url.query}", random.randbytes(32), body[32:])
+                client.send("POST", f"{url.path}?{url.query}", random.randbytes(32), rest)
                 client.socket.close()
-                sent.append(time.monotonic())
+                with sent.get_lock():
+                    sent.value += 1
 
         save(2)
         rounds = {False: [], True: []}
         for _ in range(options.rounds):
             rounds[False].append(save(10))
-            stop, sent = threading.Event(), []
-            threads = [threading.Thread(target=uploads, args=(number, stop, sent)) for number in range(4)]
-            for thread in threads:
-                thread.start()
+            # Processes of their own: the client that is timed must not wait for them.
+            stop, sent = multiprocessing.Event(), multiprocessing.Value("i", 0)
+            senders = [multiprocessing.Process(target=uploads, args=(number, stop, sent)) for number in range(4)]
+            for sender in senders:
+                sender.start()
             time.sleep(1)
-            begun = time.monotonic()
+            begun, before = time.monotonic(), sent.value
             rounds[True].append(save(10))
-            rate = len([at for at in sent if at >= begun]) * LARGE / (time.monotonic() - begun) / 1e6
+            rate = (sent.value - before) * LARGE / (time.monotonic() - begun) / 1e6
             stop.set()
-            for thread in threads:
-                thread.join()
+            for sender in senders:
+                sender.join()
             print(f"uploads meanwhile: {rate:.0f} MB/s", flush=True)
         p99 = lambda values: sorted(values)[int(len(values) * 0.99)] * 1000
         middle = lambda values: statistics.median(values) * 1000
