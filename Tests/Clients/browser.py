@@ -266,6 +266,51 @@ try:
     fourth = browser.evaluate(other, f"ask({json.dumps(query['ckWebAuthToken'][0])})")
     say(fourth[0] == 200 and fourth[1]["userRecordName"] == second[1]["userRecordName"],
         "and it is the same person", fourth)
+
+    # A page that somebody stored is shown on the origin of the sign-in pages, and may do nothing there.
+    keys = urllib.parse.urlencode({"ckAPIToken": server.token, "ckWebAuthToken": query["ckWebAuthToken"][0]})
+    stored = f"{url}/dav/{container}/development/Documents/page.html?{keys}"
+    script = "localStorage.setItem('acted', 'yes'); document.cookie = 'acted=yes'; opener && opener.postMessage('acted', '*');" \
+             "parent.postMessage('acted', '*'); window.acted = true;"
+    urllib.request.urlopen(urllib.request.Request(
+        stored, f"<!DOCTYPE html><title>stored</title><script>{script}</script>".encode(), method="PUT"))
+    urllib.request.urlopen(urllib.request.Request(
+        stored.replace("page.html", "page.js"), script.encode(), method="PUT"))
+    browser.evaluate(other, "window.messages = []; window.outcome = {};")
+    browser.evaluate(other, f"""(async () => {{
+        const page = {json.dumps(stored)}, source = page.replace('page.html', 'page.js');
+        window.open(page, '', 'width=300, height=300');
+        for (const sandbox of [null, 'allow-scripts allow-same-origin']) {{
+          const frame = document.createElement('iframe');
+          if (sandbox) frame.sandbox = sandbox;
+          frame.src = page; document.body.append(frame);
+        }}
+        const tag = document.createElement('script');
+        const loaded = new Promise(end => {{ tag.onload = () => end('loaded'); tag.onerror = () => end('refused'); }});
+        tag.src = source; document.body.append(tag);
+        outcome.script = await loaded;
+        outcome.read = await fetch(page).then(() => 'read', () => 'refused');
+        outcome.write = await fetch(page, {{method: 'PUT', body: 'x'}}).then(() => 'written', () => 'refused');
+    }})()""", gesture=True)
+    time.sleep(1.5)
+    outcome = browser.evaluate(other, "({...outcome, messages: window.messages, acted: window.acted === true})")
+    say(outcome == {"script": "refused", "read": "refused", "write": "refused", "messages": [], "acted": False},
+        "a page of another origin cannot run, read or change a stored file", outcome)
+    own = browser.attach(browser.open(url + "/app-passwords"))
+    wait(lambda: browser.evaluate(own, "document.querySelector('form') !== null"))
+    left = browser.evaluate(own, "[localStorage.getItem('acted'), document.cookie.includes('acted')]")
+    say(left == [None, False], "a stored page leaves nothing on the origin of the sign-in pages", left)
+    # From the origin itself, as if its own pages showed it.
+    inner = browser.evaluate(own, f"""(async () => {{
+        const page = {json.dumps(stored)};
+        const headers = (await fetch(page).catch(() => null))?.headers;
+        const frame = document.createElement('iframe');
+        frame.src = page; document.body.append(frame);
+        window.open(page);
+        await new Promise(end => setTimeout(end, 1000));
+        return [headers?.get('Content-Security-Policy') ?? null, localStorage.getItem('acted'), document.cookie.includes('acted')];
+    }})()""", gesture=True)
+    say(inner[1:] == [None, False], "nor does it act when the origin itself opens it", inner)
 finally:
     browser.stop()
 sys.exit(1 if failed else 0)
