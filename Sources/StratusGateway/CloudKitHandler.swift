@@ -204,7 +204,8 @@ package final class CloudKitHandler: HTTPHandler {
             if !needsBody { body = try await self.collect(request.body, &share) }
             let exchange = Exchange(
                 handler: self, route: route, authentication: authentication, head: request.head,
-                body: body, isSecure: request.isSecure, room: room, turn: turn)
+                body: body, isSecure: request.isSecure, mayWait: request.mayWait, room: room,
+                turn: turn)
             await turn.take(for: body.count)
             let input = try self.input(body)
             if operation.need == .user { try await exchange.requireUser() }
@@ -212,7 +213,8 @@ package final class CloudKitHandler: HTTPHandler {
         case .pulled(_, let run):
             let exchange = Exchange(
                 handler: self, route: route, authentication: authentication, head: request.head,
-                body: body, isSecure: request.isSecure, room: room, turn: turn)
+                body: body, isSecure: request.isSecure, mayWait: request.mayWait, room: room,
+                turn: turn)
             if operation.need == .user { try await exchange.requireUser() }
             return try await run(exchange, needsBody ? CollectedBody(body) : request.body)
         }

@@ -19,6 +19,8 @@ struct Exchange {
     /// The body as received. A request's own name covers it.
     let body: Bytes
     let isSecure: Bool
+    /// False where the server has no place for another request that waits.
+    let mayWait: Bool
     let room: AnswerRoom
     /// Held while much is read or written, and left before anything is waited for.
     let turn: LongWork.Turn
@@ -30,9 +32,10 @@ struct Exchange {
     /// - Parameter within: how long it may take; nil: as long as a command lives.
     init(
         handler: CloudKitHandler, route: Route, authentication: Authentication,
-        head: RequestHead, body: Bytes, isSecure: Bool, room: AnswerRoom, turn: LongWork.Turn,
-        within: Duration? = nil
+        head: RequestHead, body: Bytes, isSecure: Bool, mayWait: Bool = true, room: AnswerRoom,
+        turn: LongWork.Turn, within: Duration? = nil
     ) {
+        self.mayWait = mayWait
         self.turn = turn
         self.handler = handler
         self.route = route
@@ -58,7 +61,7 @@ struct Exchange {
     func again(within patience: Duration? = nil) -> Exchange {
         Exchange(
             handler: self.handler, route: self.route, authentication: self.authentication,
-            head: self.head, body: self.body, isSecure: self.isSecure,
+            head: self.head, body: self.body, isSecure: self.isSecure, mayWait: self.mayWait,
             room: AnswerRoom(of: self.handler.answers), turn: self.turn.another(),
             within: patience)
     }

@@ -36,6 +36,11 @@ package enum RequestPatience: Sendable, Hashable {
     /// half of the connection, and when a stop of the server begins. The handler then ends its wait
     /// and answers at once; the answer is sent if somebody still listens.
     case held
+    /// As ``held``, where the body says whether to wait. Beyond the server's bound the handler is
+    /// asked with ``HTTPRequest/mayWait`` false, and answers at once.
+    case heldIfAsked
+
+    package var isHeld: Bool { self == .held || self == .heldIfAsked }
 
     /// What the deadlines are told; nil: the usual total.
     var total: Duration? {
@@ -43,7 +48,7 @@ package enum RequestPatience: Sendable, Hashable {
         case .usual: nil
         case .total(let total): total
         // Longer than any process lives, and short enough to be added to a time.
-        case .transfer, .held: .seconds(1 << 32)
+        case .transfer, .held, .heldIfAsked: .seconds(1 << 32)
         }
     }
 }
@@ -69,6 +74,8 @@ package struct HTTPRequest: Sendable {
     package var version: HTTPVersion
     /// What the handler said of the head.
     package var patience: RequestPatience
+    /// False where the server has no place for another request that waits.
+    package var mayWait = true
 
     package init(
         head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity,

@@ -70,6 +70,8 @@ extension ClientError {
                 Self(
                     .tryAgainLater, "too many large requests at once, try again later",
                     retryAfter: 1)
+            case .noRoomToWait:
+                Self(.tryAgainLater, "too many held requests", retryAfter: 30)
             case .bodyCutShort: Self(.badRequest, "the request ended before its body did")
             case .unreadableJSON(let offset):
                 Self(.badRequest, "\(input): no JSON at byte \(offset)")

@@ -33,7 +33,7 @@ struct DocumentService: Sendable {
             try await DocumentService(exchange: $0).removeData($1)
         },
         GatewayOperation(
-            "changes", of: .documents, in: .private, needs: .user, patience: .held,
+            "changes", of: .documents, in: .private, needs: .user, patience: .heldIfAsked,
             .collected { .json(try await DocumentService(exchange: $0).changes($1)) }),
         GatewayOperation(
             "content/*", of: .documents, methods: [.get, .post], in: .private, needs: .user,

@@ -25,6 +25,7 @@ extension Exchange {
         _ wait: Duration, for name: String, after before: Found, at place: FeedPlace,
         _ look: (MonotonicTime) async throws -> Found?
     ) async throws -> Found {
+        guard self.mayWait else { throw InputRefusal.noRoomToWait }
         let handler = self.handler
         let end = handler.world.now + wait
         let seatName = handler.tokens.identity(of: place.circumstances(0x22, Bytes(name.utf8)))

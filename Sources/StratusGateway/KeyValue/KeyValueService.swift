@@ -24,7 +24,7 @@ struct KeyValueService: Sendable {
             "values", of: .keyValue, methods: [.get, .post], in: .private, needs: .user
         ) { exchange, _ in try await KeyValueService(exchange: exchange).values() },
         GatewayOperation(
-            "sync", of: .keyValue, in: .private, needs: .user, patience: .held,
+            "sync", of: .keyValue, in: .private, needs: .user, patience: .heldIfAsked,
             .collected { .json(try await KeyValueService(exchange: $0).sync($1)) }),
     ]
 

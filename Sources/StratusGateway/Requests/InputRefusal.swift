@@ -17,6 +17,7 @@ package enum InputRefusal: Error, Sendable, Hashable {
     case bodyCutShort
     /// The bodies of all requests together take as much memory as they may.
     case noRoomForBody
+    case noRoomToWait
     case unreadableJSON(offset: Int)
     case missingKey(String)
     /// A key holds something of the wrong shape, or a word that is none of the allowed ones.

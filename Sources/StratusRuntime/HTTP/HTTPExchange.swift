@@ -92,7 +92,7 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
 
     /// A handler that holds its request answers now. Its answer is still heard.
     func hurry() {
-        if self.patience == .held { self.task?.cancel() }
+        if self.patience.isHeld { self.task?.cancel() }
     }
 
     /// Nothing of the body is wanted any more.

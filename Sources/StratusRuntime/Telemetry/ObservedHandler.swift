@@ -140,7 +140,7 @@ package final class ObservedHandler: HTTPHandler {
         self.received.add(received)
         self.sent.add(sent)
         // How long a held request took says nothing about the server.
-        if request.patience != .held { self.latency(route.template, status).record(duration) }
+        if !request.patience.isHeld { self.latency(route.template, status).record(duration) }
         guard self.writesLines.load(ordering: .relaxed) else { return }
         self.log.write(status >= 500 ? .warning : route.level, "request") {
             var fields: LogFields = [
@@ -159,7 +159,7 @@ package final class ObservedHandler: HTTPHandler {
     }
 
     private func gauge(of request: HTTPRequest) -> Gauge {
-        request.patience == .held ? self.held : self.inFlight
+        request.patience.isHeld ? self.held : self.inFlight
     }
 
     private func latency(_ route: String, _ status: Int) -> LatencyHistogram {

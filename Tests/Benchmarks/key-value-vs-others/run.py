@@ -11,7 +11,7 @@ before they answer. Stratus is asked at one node for stores of 64 people, etcd a
 node runs beside PocketBase, which updates 64 records and syncs nothing. The rounds alternate. In the end 10,000 `sync`s
 with `wait` are open at one node at once. Every process started here is ended here.
 """
-import argparse, json, os, re, shutil, socket, sqlite3, statistics, struct, subprocess, sys, tempfile, time, urllib.parse, urllib.request
+import argparse, json, os, re, resource, shutil, socket, sqlite3, statistics, struct, subprocess, sys, tempfile, time, urllib.parse, urllib.request
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 BINARY = os.environ.get("STRATUS_BINARY", os.path.join(ROOT, ".build/release/stratus"))
@@ -217,8 +217,8 @@ def main():
     parser.add_argument("--only", default="etcd,pocketbase,polls")
     options = parser.parse_args()
     only = options.only.split(",")
-    import resource
-    resource.setrlimit(resource.RLIMIT_NOFILE, (65_536, 65_536))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     directory = tempfile.mkdtemp()
     running = []
     try:

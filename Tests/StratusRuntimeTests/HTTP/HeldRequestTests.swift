@@ -40,6 +40,7 @@ import Testing
             case "/feed":
                 return HTTPResponse(status: 200, body: .stream(Feed(self), length: nil))
             case "/plain": return .text("plain")
+            case "/may": return .text(request.mayWait ? "may wait" : "must answer")
             default:
                 await self.wait()
                 return .text("over")
@@ -212,6 +213,26 @@ import Testing
             try await eventually { server.heldCount == 1 }
             third.send(Self.get)
             try await eventually { handler.waiting == 2 }
+        }
+    }
+
+    @Test func `beyond the bound a request that need not wait is answered`() async throws {
+        let handler = Waiting(.heldIfAsked)
+        var limits = HTTPServerLimits.forTests
+        limits.heldRequestCountMax = 1
+        try await withServer(handler, limits: limits) { server, address in
+            let first = try RawClient(address)
+            first.send(Self.get)
+            try await eventually { handler.waiting == 1 && server.heldCount == 1 }
+            let second = try RawClient(address)
+            second.send("GET /may HTTP/1.1\r\nHost: x\r\n\r\n")
+            #expect(second.text(until: "must answer").text.hasPrefix("HTTP/1.1 200 "))
+            #expect(server.heldCount == 1)
+            first.close()
+            try await eventually { server.heldCount == 0 }
+            second.send("GET /may HTTP/1.1\r\nHost: x\r\n\r\n")
+            #expect(second.text(until: "may wait").text.hasPrefix("HTTP/1.1 200 "))
+            try await eventually { server.heldCount == 0 }
         }
     }
 
