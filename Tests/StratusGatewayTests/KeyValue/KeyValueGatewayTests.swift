@@ -304,7 +304,9 @@ import Testing
             "changes": [["key": "k", "at": now, "value": ["integer": 1]]],
         ])
         #expect(status == 200, "\(first)")
-        let waiting: JSON = ["device": "phone", "token": .string(first["token"].text ?? ""), "wait": 55]
+        let waiting: JSON = [
+            "device": "phone", "token": .string(first["token"].text ?? ""), "wait": 55,
+        ]
         let (refused, refusal) = try await sync(waiting)
         #expect(refused == 503 && refusal["serverErrorCode"].text == "TRY_AGAIN_LATER")
         #expect(refusal["retryAfter"] == 30 && refusal["reason"].text == "too many held requests")
