@@ -55,7 +55,8 @@ package final class CopyCourier: CopyCarrier {
     }
 
     private struct State {
-        var number: UInt64 = 0
+        /// The number of the last question.
+        var number: UInt64
         var isStopped = false
         var pending: [UInt64: Pending] = [:]
         var traffic: [NodeID: Traffic] = [:]
@@ -71,10 +72,12 @@ package final class CopyCourier: CopyCarrier {
     private let now: @Sendable () -> MonotonicTime
     /// Where tasks begin; nil: anywhere.
     private let executor: (any TaskExecutor)?
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
+    /// - Parameter number: from a random draw. Answers come over other links than questions, so an
+    ///   answer to this node's previous process may arrive, and must not match a question of this.
     package init(
-        _ keeper: CopyKeeper, as own: NodeID, limits: Limits = Limits(),
+        _ keeper: CopyKeeper, as own: NodeID, after number: UInt64, limits: Limits = Limits(),
         now: @escaping @Sendable () -> MonotonicTime, on executor: (any TaskExecutor)? = nil,
         send: @escaping @Sendable (CopyMessage, NodeID) -> Bool
     ) {
@@ -84,6 +87,7 @@ package final class CopyCourier: CopyCarrier {
         self.now = now
         self.executor = executor
         self.send = send
+        self.state = Mutex(State(number: number >> 1))
     }
 
     // MARK: CopyCarrier

@@ -286,13 +286,13 @@ package actor CopyKeeper {
         for put in round { put.answer.resume(returning: answer) }
     }
 
-    /// Copies are stored. One that came before changes nothing, but that it is here: whether a row
-    /// names it is known since then, and it must not be listed as one that none names.
     /// By the processor's instruction: every stored byte goes through it.
     static func checksum(_ bytes: Bytes) -> UInt32 {
         bytes.withUnsafeBytes { stratus_crc32c(0, $0.baseAddress, $0.count) }
     }
 
+    /// Copies are stored. One that came before changes nothing, but that it is here: whether a row
+    /// names it is known since then, and it must not be listed as one that none names.
     private func took(_ copies: [StoredCopy], _ known: [HeldCopy], of group: GroupID) {
         for held in known where self.groups[group]!.wants.isMissing(held.name) {
             self.groups[group]!.wants.stored(held)

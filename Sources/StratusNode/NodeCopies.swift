@@ -138,7 +138,8 @@ final class NodeCopies: Sendable {
             on: self.thread)
         self.keeper = keeper
         let courier = peers.map { peers in
-            CopyCourier(keeper, as: own, now: { world.now }, send: peers.send)
+            CopyCourier(
+                keeper, as: own, after: world.random(), now: { world.now }, send: peers.send)
         }
         self.courier = courier
         others.courier.withLock { $0 = courier }

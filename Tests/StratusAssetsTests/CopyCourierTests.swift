@@ -50,7 +50,7 @@ import Testing
             self.keepers = keepers
             for node in Self.nodes {
                 let courier = CopyCourier(
-                    keepers[node]!, as: node,
+                    keepers[node]!, as: node, after: Self.questionsAsked(by: node) << 1,
                     now: { [unowned self] in self.state.withLock { $0.now } },
                     send: { [unowned self] in self.send($0, from: node, to: $1) })
                 couriers.withLock { $0[node] = courier }
@@ -58,6 +58,9 @@ import Testing
             }
             self.state.withLock { $0.random = SeededGenerator(seed: seed) }
         }
+
+        /// What stands for the random draw of each process.
+        static func questionsAsked(by node: NodeID) -> UInt64 { UInt64(node.raw) << 32 }
 
         func courier(_ node: Int) -> CopyCourier {
             self.state.withLock { $0.couriers[NodeID(UInt32(node))]! }
@@ -224,11 +227,13 @@ import Testing
                 deadline: MonotonicTime(nanoseconds: 1_000))
         }
         while courier.waitingCount < 1 { await Task.yield() }
-        // Of another node, and of another kind.
-        courier.receive(.stored(number: 1, at: .zero), from: NodeID(3))
-        courier.receive(.fetched(number: 1, bytes: [1]), from: NodeID(2))
+        // Of another node, of another kind, and to a question of a previous process.
+        let first = Town.questionsAsked(by: NodeID(1)) + 1
+        courier.receive(.stored(number: first, at: .zero), from: NodeID(3))
+        courier.receive(.fetched(number: first, bytes: [1]), from: NodeID(2))
+        courier.receive(.stored(number: 1, at: .zero), from: NodeID(2))
         #expect(courier.pendingCount == 8)
-        courier.receive(.stored(number: 1, at: LogIndex(7)), from: NodeID(2))
+        courier.receive(.stored(number: first, at: LogIndex(7)), from: NodeID(2))
         while courier.pendingCount < 8 { await Task.yield() }
         #expect(courier.waitingCount == 0)
         courier.expire()

@@ -78,7 +78,8 @@ final class AssetShells: ProcessPart, @unchecked Sendable {
         self.inbox = inbox
         self.keeper = CopyKeeper(setup, inbox: inbox, compactionRate: 0, on: life.executor)
         self.courier = CopyCourier(
-            self.keeper, as: own, now: { clock.now }, on: life.executor
+            self.keeper, as: own, after: life.node.world.random(), now: { clock.now },
+            on: life.executor
         ) { message, other in
             !life.isGone && life.simulation.send(.copy(message), from: life.node, to: other)
         }

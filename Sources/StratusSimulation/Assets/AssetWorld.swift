@@ -126,6 +126,7 @@ final class AssetWorld: @unchecked Sendable {
     // MARK: Disks
 
     func put(_ name: CopyName, _ crc: UInt32, of group: GroupID, on node: NodeID) {
+        self.mayBeRemoved[node]?[group]?.remove(name)
         if self.disks[node]?[group]?[name] == nil {
             self.disks[node, default: [:]][group, default: [:]][name] = crc
         }
@@ -136,7 +137,11 @@ final class AssetWorld: @unchecked Sendable {
         self.disks[node]?[group]?[name] != nil
     }
 
-    func removed(_ name: CopyName, of group: GroupID, on node: NodeID) {
+    func removed(_ name: CopyName, of group: GroupID, on node: NodeID, isSure: Bool) {
+        guard isSure else {
+            self.mayBeRemoved[node, default: [:]][group, default: []].insert(name)
+            return
+        }
         self.disks[node]?[group]?[name] = nil
         self.struck[node]?[group]?.remove(name)
     }
@@ -146,6 +151,7 @@ final class AssetWorld: @unchecked Sendable {
         var first: CopyName?
         for (name, crc) in (self.disks[node]?[group] ?? [:]).sorted(by: { $0.key < $1.key })
         where sound[name] != crc {
+            if self.mayBeRemoved[node]?[group]?.contains(name) == true { continue }
             guard self.mayLack[node]?.contains(group) == true else {
                 first = first ?? name
                 continue
@@ -153,9 +159,13 @@ final class AssetWorld: @unchecked Sendable {
             self.struck[node, default: [:]][group, default: []].insert(name)
         }
         self.mayLack[node]?.remove(group)
+        self.mayBeRemoved[node]?[group] = nil
         self.disks[node, default: [:]][group] = sound
         return first
     }
+
+    /// Copies whose removal failed since the packs were opened last.
+    private var mayBeRemoved: [NodeID: [GroupID: Set<CopyName>]] = [:]
 
     /// Groups whose packs were damaged since they were opened last.
     private var mayLack: [NodeID: Set<GroupID>] = [:]

@@ -51,8 +51,12 @@ final class ObservedCopies: CopyStore {
     }
 
     func remove(_ names: [CopyName]) throws(StoreError) {
-        try self.store.remove(names)
-        self.life.simulation.removed(names, of: self.group, on: self.life.node)
+        do throws(StoreError) { try self.store.remove(names) } catch {
+            // A commit that failed may be on disk all the same: the next start shows it.
+            self.life.simulation.removed(names, of: self.group, on: self.life.node, isSure: false)
+            throw error
+        }
+        self.life.simulation.removed(names, of: self.group, on: self.life.node, isSure: true)
     }
 
     func copy(_ name: CopyName) throws(StoreError) -> Bytes? { try self.store.copy(name) }

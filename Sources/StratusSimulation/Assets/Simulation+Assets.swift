@@ -96,7 +96,9 @@ extension Simulation {
         }
     }
 
-    func removed(_ names: [CopyName], of group: GroupID, on node: SimulatedNode) {
+    func removed(
+        _ names: [CopyName], of group: GroupID, on node: SimulatedNode, isSure: Bool
+    ) {
         guard let assets, let store = node.partitions[group]?.store else { return }
         for name in names {
             if assets.isNamed(
@@ -106,9 +108,9 @@ extension Simulation {
                     "assets never removed",
                     "\(group): \(node.id) removes \(name), durable through \(store.durable)")
             }
-            assets.removed(name, of: group, on: node.id)
+            assets.removed(name, of: group, on: node.id, isSure: isSure)
         }
-        assets.count("removals")
+        assets.count(isSure ? "removals" : "removals that failed")
     }
 
     func report(lost body: BodyID, in group: GroupID) {

@@ -11,12 +11,14 @@ final class PeerAsks: @unchecked Sendable {
     private let life: ProcessLife
     private let draw: (Int) -> Int
     private var asks: [UInt64: CheckedContinuation<PeerResponse.Answer, Never>] = [:]
-    private var askCount: UInt64 = 0
+    private var lastNumber: UInt64
 
     /// - Parameter draw: returns a number below its argument.
     init(_ life: ProcessLife, draw: @escaping (Int) -> Int) {
         self.life = life
         self.draw = draw
+        // An answer to the process before must not match a question of this one.
+        self.lastNumber = UInt64(life.node.incarnation) << 32
     }
 
     func end() { for number in self.asks.keys.sorted() { self.answer(number, .outcomeUnknown) } }
@@ -30,8 +32,8 @@ final class PeerAsks: @unchecked Sendable {
         if node == life.node.id { return await life.ask(body, of: group, deadline: deadline) }
         return await withCheckedContinuation { continuation in
             if life.isGone { return continuation.resume(returning: .outcomeUnknown) }
-            self.askCount += 1
-            let number = self.askCount
+            self.lastNumber += 1
+            let number = self.lastNumber
             self.asks[number] = continuation
             let request = PeerRequest(
                 number: number, group: group, epoch: 0,
