@@ -177,10 +177,11 @@ extension NumberFamily {
         [
             1: "view", 2: "observe", 3: "configure", 4: "transfer", 5: "changed", 6: "health",
             7: "offer",
-        ], later: [(.two, [8: "attend", 9: "stirred", 32: "support"])], blocks: [32])
+        ], later: [(.two, [8: "attend", 9: "stirred", 32: "support", 121: "remains"])],
+        blocks: [32, 121])
     package static let nodeReply = NumberFamily(
         "node reply", [1: "view", 2: "observed", 3: "done", 4: "health"],
-        later: [(.two, [32: "support"])], blocks: [32])
+        later: [(.two, [32: "support", 121: "remains"])], blocks: [32, 121])
 
     // MARK: Questions to a partition
 
