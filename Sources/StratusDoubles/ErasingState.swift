@@ -4,7 +4,7 @@ package import StratusModel
 /// records are erased with theirs.
 ///
 /// Registers whose names begin with "slow" are erased in two steps: to remove one leaves a job, and
-/// to remove the register "jobs" does all jobs.
+/// to remove the register "jobs" does all jobs. To remove "outcomes" forgets outcomes.
 package struct ErasingState: ReplicatedState {
     private var registers = RegisterState()
     private var hasErased = false
@@ -24,6 +24,7 @@ package struct ErasingState: ReplicatedState {
             }
             return Outcome(.decided)
         }
+        if register == Bytes("outcomes".utf8) { return Outcome(.decided) }
         self.hasErased = true
         guard register.starts(with: Bytes("slow".utf8)) else {
             try Self.erase(register, over: &rows)
@@ -67,6 +68,10 @@ package struct ErasingState: ReplicatedState {
     package mutating func forget() {
         self.registers.forget()
         self.hasErased = false
+    }
+
+    package func forgetsOutcomes(_ command: Command) -> Bool {
+        (try? RegisterCommand(decoding: command.body)) == .remove(Bytes("outcomes".utf8))
     }
 
     package mutating func takeErased() -> Bool {

@@ -9,6 +9,17 @@ package import StratusModel
 // | 8     | index of the last entry that erased something                              |
 // | 8     | the time of the first one since the file was made, in milliseconds         |
 // | 8     | the greatest number of what was to be removed then, or 0                   |
+// | 8     | the last deadline of the outcomes that were remembered then, or 0          |
+
+/// What an erasure waits for before its partition's file is made anew.
+package enum ErasureStanding: Sendable, Equatable {
+    case over
+    /// Jobs have still to remove rows.
+    case removing
+    /// Outcomes of commands from before are remembered, through this deadline. They go with a
+    /// command for which ``ReplicatedState/forgetsOutcomes(_:)``.
+    case remembering(through: Int64)
+}
 
 /// Says that a partition's file may still hold what was erased: in pages that SQLite has freed, and
 /// in its WAL.
@@ -20,11 +31,16 @@ package struct ErasureMark: Sendable, Equatable {
     package var sinceMilliseconds: Int64
     /// What is numbered above it was erased by nobody: see ``ReplicatedState/removing(over:)``.
     package var horizon: UInt64
+    /// Outcomes remembered until later are of later commands.
+    package var outcomesThrough: Int64
 
-    package init(index: LogIndex, sinceMilliseconds: Int64, horizon: UInt64) {
+    package init(
+        index: LogIndex, sinceMilliseconds: Int64, horizon: UInt64, outcomesThrough: Int64
+    ) {
         self.index = index
         self.sinceMilliseconds = sinceMilliseconds
         self.horizon = horizon
+        self.outcomesThrough = outcomesThrough
     }
 
     static let key: Bytes = [2]
@@ -35,6 +51,7 @@ package struct ErasureMark: Sendable, Equatable {
         writer.write(fixed: self.index.raw)
         writer.write(fixed: UInt64(bitPattern: self.sinceMilliseconds))
         writer.write(fixed: self.horizon)
+        writer.write(fixed: UInt64(bitPattern: self.outcomesThrough))
         return writer.bytes
     }
 
@@ -45,6 +62,7 @@ package struct ErasureMark: Sendable, Equatable {
         self.index = LogIndex(try reader.fixed64())
         self.sinceMilliseconds = Int64(bitPattern: try reader.fixed64())
         self.horizon = try reader.fixed64()
+        self.outcomesThrough = Int64(bitPattern: try reader.fixed64())
         try reader.finish()
     }
 

@@ -50,8 +50,8 @@ package protocol PartitionState: AnyObject {
 
     /// Set while the file may hold what was erased: ``rebuild(reading:)`` ends that.
     var erasure: ErasureMark? { get }
-    /// Whether nothing more is to be removed for ``erasure``: before, a rebuild is too early.
-    func isErasureOver() throws(StoreError) -> Bool
+    /// Whether rows are still to be removed for ``erasure``: before they are, a rebuild is too early.
+    func erasureStanding() throws(StoreError) -> ErasureStanding
     /// Begins to make the file anew beside the one in use, which it replaces at the last slice. One
     /// at a time, and not beside an installation.
     ///
@@ -64,7 +64,7 @@ package protocol PartitionState: AnyObject {
 extension PartitionState {
     package var erasure: ErasureMark? { nil }
 
-    package func isErasureOver() throws(StoreError) -> Bool { true }
+    package func erasureStanding() throws(StoreError) -> ErasureStanding { .over }
 
     package func rebuild(reading entries: @escaping (LogIndex) throws(StoreError) -> [Entry])
         throws(StoreError) -> any RebuildWork

@@ -65,7 +65,8 @@ extension PartitionStore {
                 guard !isOwn, let left = try state.removing(over: rows) else { return nil }
                 return ErasureMark(
                     index: position.index, sinceMilliseconds: position.time.milliseconds,
-                    horizon: left.upperBound)
+                    horizon: left.upperBound,
+                    outcomesThrough: try RequestTable.deadline(isLast: true, in: rows) ?? 0)
             }, takeOver: end)
     }
 
@@ -106,12 +107,17 @@ extension PartitionStore {
 
     // MARK: Erasures
 
-    package func isErasureOver() throws(StoreError) -> Bool {
-        guard let erasure, self.number != nil else { return true }
-        guard let left = try self.application.state.removing(over: self.openRows()) else {
-            return true
+    package func erasureStanding() throws(StoreError) -> ErasureStanding {
+        guard let erasure, self.number != nil else { return .over }
+        let rows = try self.openRows()
+        if let left = try self.application.state.removing(over: rows),
+            left.lowerBound <= erasure.horizon
+        {
+            return .removing
         }
-        return left.lowerBound > erasure.horizon
+        let first = try RequestTable.deadline(isLast: false, in: rows)
+        guard let first, first <= erasure.outcomesThrough else { return .over }
+        return .remembering(through: erasure.outcomesThrough)
     }
 
     package func rebuild(reading entries: @escaping (LogIndex) throws(StoreError) -> [Entry])
@@ -171,16 +177,20 @@ extension PartitionStore {
         case .noop: break
         }
         position.advance(past: entry)
-        if application.state.takeErased() {
-            let left = try application.state.removing(over: rows)
-            let made = ErasureMark(
-                index: entry.index,
-                sinceMilliseconds: mark?.sinceMilliseconds ?? position.time.milliseconds,
-                horizon: max(left?.upperBound ?? 0, mark?.horizon ?? 0))
-            var store = rows
-            try made.write(to: &store)
-            mark = made
-        }
+        let (hasErased, hasForgotten) = (
+            application.state.takeErased(), application.takeForgotten()
+        )
+        guard hasErased || hasForgotten else { return .applied(outcome) }
+        let left = hasErased ? try application.state.removing(over: rows) : nil
+        let last = hasErased ? try RequestTable.deadline(isLast: true, in: rows) : nil
+        let made = ErasureMark(
+            index: entry.index,
+            sinceMilliseconds: mark?.sinceMilliseconds ?? position.time.milliseconds,
+            horizon: max(left?.upperBound ?? 0, mark?.horizon ?? 0),
+            outcomesThrough: max(last ?? 0, mark?.outcomesThrough ?? 0))
+        var store = rows
+        try made.write(to: &store)
+        mark = made
         return .applied(outcome)
     }
 }

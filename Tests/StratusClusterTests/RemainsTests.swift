@@ -56,6 +56,12 @@ import Testing
         }
     }
 
+    /// What a job runner does once the time of the outcomes is over.
+    private func forget(_ node: OneNode) {
+        node.executor.run(until: node.world.now + .seconds(31))
+        self.submit(node, [.remove(Bytes("outcomes".utf8))])
+    }
+
     private static let writes = (0..<9).map {
         RegisterCommand.write(Bytes("secret\($0)".utf8), value: Self.value($0))
     }
@@ -78,6 +84,8 @@ import Testing
         let before = node.replicas.remainsFigures
         #expect(before.partitionCount == 1 && before.isInLog && before.sinceMilliseconds != nil)
         #expect(world.simulatedFiles.allFiles.contains("ERASED"))
+        self.forget(node)
+        #expect(!Self.holds(world.simulatedFiles).isEmpty)
         node.settle()
         #expect(Self.holds(world.simulatedFiles) == [])
         let after = node.replicas.remainsFigures
@@ -94,7 +102,8 @@ import Testing
         self.submit(node, Self.writes)
         for number in 0..<9 {
             self.submit(node, [.remove(Bytes("secret\(number)".utf8))])
-            node.executor.run(until: world.now + .seconds(60))
+            self.forget(node)
+            node.executor.run(until: world.now + .seconds(30))
         }
         #expect(node.replicas.remainsFigures.rebuiltCount == 1)
         node.executor.run(until: world.now + .seconds(900))
@@ -108,11 +117,10 @@ import Testing
         do {
             let node = try self.alone(world, seed: 9)
             self.submit(node, Self.others + Self.writes + Self.erasures)
-            // The file is begun after five seconds of quiet; the log lets go after it.
             let files = world.simulatedFiles
-            while !files.allFiles.contains("ERASED") {
-                node.executor.run(until: world.now + .milliseconds(100))
-            }
+            // The file is begun after five seconds of quiet; the log lets go after it.
+            self.forget(node)
+            #expect(files.allFiles.contains("ERASED"))
             node.executor.run(until: world.now + .seconds(3))
             files.plan(DiskFault(at: files.operationCount + place * 20, .crash))
             node.settle()
@@ -160,6 +168,8 @@ import Testing
         three.hang(away)
         three.run(for: .seconds(2))
         try self.ask(three, Self.erasures)
+        three.run(for: .seconds(31))
+        try self.ask(three, [.remove(Bytes("outcomes".utf8))])
         let positions = try #require(three.get { await leader.replicas.nodeRemains() }).positions
         let wanted = Dictionary(uniqueKeysWithValues: positions.map { ($0.group, $0.applied) })
         func isCleared(_ node: ThreeNodes.Node) -> Bool {

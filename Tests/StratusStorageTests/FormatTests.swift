@@ -52,7 +52,8 @@ import Testing
 
     @Test func `an erasure's mark and note of version 1 read and write as ever`() throws {
         let mark = ErasureMark(
-            index: LogIndex(300), sinceMilliseconds: 1_700_000_000_000, horizon: 77)
+            index: LogIndex(300), sinceMilliseconds: 1_700_000_000_000, horizon: 77,
+            outcomesThrough: 1_700_000_030_000)
         try Self.expect(mark.encoded(), "erasure-mark-1")
         #expect(try ErasureMark(decoding: mark.encoded()) == mark)
         let note = ErasureNote.encode(1_700_000_000_000)

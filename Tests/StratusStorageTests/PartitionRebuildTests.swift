@@ -18,8 +18,10 @@ import Testing
             of: FileSystem(bench.world.files), limits: limits)
     }
 
-    static func entry(_ index: UInt64, _ body: RegisterCommand) -> Entry {
-        let time = 1_700_000_000_000 + Int64(index)
+    static func entry(_ index: UInt64, _ body: RegisterCommand, at milliseconds: Int64? = nil)
+        -> Entry
+    {
+        let time = milliseconds ?? 1_700_000_000_000 + Int64(index)
         let command = Command(
             kind: .reference, identity: RequestIdentity(high: 5, low: index),
             deadlineMilliseconds: time + 30_000,
@@ -121,7 +123,7 @@ import Testing
         try take(1, .write(Bytes("slow".utf8), value: Bytes(Self.secret.utf8)))
         try take(2, .remove(Bytes("slow".utf8)))
         #expect(store.erasure?.horizon == 2)
-        #expect(try !store.isErasureOver())
+        #expect(try store.erasureStanding() == .removing)
         // A peer that gets these rows has them to remove too.
         let identity = SnapshotIdentity(
             index: store.applied, term: Term(1), configuration: Configuration(voters: []),
@@ -129,13 +131,23 @@ import Testing
         let other = try Self.open(PartitionBench(seed: 2))
         try other.install(identity, from: store.snapshot().whole()).finish()
         #expect(other.erasure?.horizon == 2)
-        #expect(try !other.isErasureOver())
+        #expect(try other.erasureStanding() == .removing)
         try take(3, .remove(Bytes("jobs".utf8)))
-        #expect(try store.isErasureOver())
+        // The outcomes of all these commands, until 30 s after each; those of 1 and 2 are in the way.
+        let deadline: Int64 = 1_700_000_030_000
+        #expect(try store.erasureStanding() == .remembering(through: deadline + 1))
+        var outcomes: [Outcome] = []
+        var late = Self.entry(9, .remove(Bytes("outcomes".utf8)), at: deadline + 10)
+        late.index = LogIndex(4)
+        try store.apply([late], into: &outcomes)
+        try store.commit()
+        #expect(try store.erasureStanding() == .over)
+        // Wherever outcomes were forgotten, the file has them.
+        #expect(store.erasure?.index == LogIndex(4))
         // What was erased later is another's.
-        try take(4, .remove(Bytes("slower".utf8)))
-        #expect(store.erasure?.horizon == 4)
-        #expect(try !store.isErasureOver())
+        try take(5, .remove(Bytes("slower".utf8)))
+        #expect(store.erasure?.horizon == 5)
+        #expect(try store.erasureStanding() == .removing)
     }
 
     /// Rotten rows must never pass for sound ones.

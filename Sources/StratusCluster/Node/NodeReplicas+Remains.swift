@@ -1,4 +1,5 @@
-import StratusModel
+import StratusConsensus
+package import StratusModel
 import StratusStorage
 import Synchronization
 
@@ -40,6 +41,19 @@ extension NodeReplicas {
                 NodeRemains.Position(group: group, applied: replica.state.applied))
         }
         return remains
+    }
+
+    /// Groups led here where outcomes from before an erasure are remembered although their time is
+    /// over: they name what was erased, and a command has to remove them.
+    package func groupsThatRemember() -> [GroupID] {
+        let wall = self.world.wallMilliseconds
+        return self.remains.rows.keys.sorted().filter { group in
+            guard let replica = self.host.replica(of: group), replica.raft.role == .leader,
+                self.isWell(group),
+                case .remembering(let end)? = try? self.members[group]?.partition.erasureStanding()
+            else { return false }
+            return end < wall
+        }
     }
 
     /// An earlier process may have ended before its log had let go.
@@ -126,8 +140,9 @@ extension NodeReplicas {
             guard let member = self.members[group], self.isWell(group), !member.isCheckpointing
             else { continue }
             do throws(StoreError) {
-                // Jobs remove most of it, and their leader may be another node.
-                guard try member.partition.isErasureOver() else { continue }
+                // Jobs remove most of it, and outcomes are forgotten when their time is over. Both
+                // are up to the leader, which may be another node.
+                guard try member.partition.erasureStanding() == .over else { continue }
             } catch {
                 self.rebuildFailed(group, error)
                 continue

@@ -41,6 +41,10 @@ package protocol ReplicatedState: Sendable {
     /// greatest. They are given in ascending order and never twice. Nil: all is removed.
     func removing(over rows: borrowing some RowReader) throws(StoreError) -> ClosedRange<UInt64>?
 
+    /// Whether outcomes whose time is over are to be removed with the command: they name what was
+    /// erased, and nothing else may come for a long time.
+    func forgetsOutcomes(_ command: Command) -> Bool
+
     /// Tells which builds can apply the command. A leader asks before it appends and every replica
     /// before it applies: a command from a later build must stop the replica, not change nothing.
     func reading(of command: Command) -> CommandReading
@@ -54,6 +58,8 @@ extension ReplicatedState {
     package mutating func takeBodyChanges() -> [BodyChange] { [] }
 
     package mutating func takeErased() -> Bool { false }
+
+    package func forgetsOutcomes(_ command: Command) -> Bool { false }
 
     package func removing(over rows: borrowing some RowReader) throws(StoreError)
         -> ClosedRange<UInt64>?

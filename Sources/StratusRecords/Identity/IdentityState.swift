@@ -234,9 +234,9 @@ struct Counter: Equatable {
 }
 
 extension IdentityCommand.Edit {
-    /// Accounts, their addresses, and the users of containers go only with the person.
+    /// Accounts, their addresses and their listing, and the users of containers go only with the person.
     fileprivate var removesPerson: Bool {
         guard case .remove = self.change else { return false }
-        return [.account, .address, .user].contains(self.key.kind)
+        return [.account, .address, .listing, .user].contains(self.key.kind)
     }
 }

@@ -74,6 +74,13 @@ package struct DataState: ReplicatedState {
         return self.records.takeErased() || self.hasErased
     }
 
+    package func forgetsOutcomes(_ command: Command) -> Bool {
+        guard command.kind == .records, command.principal.kind == .system,
+            command.body.count == 2
+        else { return false }
+        return command.body == RecordCommand.forgetOutcomes.encoded()
+    }
+
     package func removing(over rows: borrowing some RowReader) throws(StoreError)
         -> ClosedRange<UInt64>?
     { try RecordState.removing(over: rows) }

@@ -122,6 +122,10 @@ package struct RecordState: Sendable {
         case .rewrapKey(let rewrap):
             let outcome = try self.apply(rewrap, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .forgetOutcomes:
+            // Whoever applies commands does it.
+            let outcome = RecordOutcome.jobs(JobProgress(rowCount: 0, hasMore: false))
+            return Outcome(.decided, body: outcome.encoded())
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())

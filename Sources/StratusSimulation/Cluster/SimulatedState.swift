@@ -60,6 +60,10 @@ package struct SimulatedState: ReplicatedState {
         self.content == .records && self.records.takeErased()
     }
 
+    package func forgetsOutcomes(_ command: Command) -> Bool {
+        self.content == .records && self.records.forgetsOutcomes(command)
+    }
+
     package func removing(over rows: borrowing some RowReader) throws(StoreError)
         -> ClosedRange<UInt64>?
     { self.content == .records ? try self.records.removing(over: rows) : nil }
