@@ -199,6 +199,38 @@ import Testing
         try self.ask(three, Self.others)
     }
 
+    /// The new file follows by entries that the log must not let go of meanwhile.
+    @Test(arguments: 0..<4 as Range<UInt64>)
+    func `clients go on writing while files are made anew`(seed: UInt64) throws {
+        let three = try ThreeNodes(
+            seed: 30 + seed,
+            adjust: {
+                $0.checkpointSize = .kibibytes(16)
+                $0.tuning.trailingEntryCount = 0
+                $0.snapshotRate = .kibibytes(8)
+            }, opens: Self.opens)
+        try self.ask(three, Self.others + Self.writes + Self.erasures)
+        three.run(for: .seconds(31))
+        try self.ask(three, [.remove(Bytes("outcomes".utf8))])
+        // At 8 KiB a second a file takes seconds.
+        for number in 0..<120 {
+            let value = Bytes(repeating: UInt8(number), count: 300)
+            try self.ask(three, [.write(Bytes("other\(number % 30)".utf8), value: value)])
+            three.run(for: .milliseconds(150))
+        }
+        three.run(for: .seconds(120))
+        for node in three.nodes {
+            #expect(Self.holds(node.files) == [], "\(node.id), seed \(30 + seed)")
+            #expect(node.replicas.remainsFigures.rebuiltCount == 1)
+            for number in 90..<120 {
+                let name = Bytes("other\(number % 30)".utf8)
+                let held = three.value(name, at: node)
+                #expect(held == Bytes(repeating: UInt8(number), count: 300), "\(node.id)")
+            }
+        }
+        #expect(three.alarms.withLock { $0 } == [])
+    }
+
     // MARK: What is due
 
     @Test func `a file is due after a quiet time, and at the latest after a minute`() {

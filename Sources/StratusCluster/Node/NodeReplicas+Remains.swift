@@ -105,14 +105,16 @@ extension NodeReplicas {
             since = min(since ?? .max, mark.sinceMilliseconds)
         }
         if marked.isEmpty, self.remains.isNothing { return }
-        let before = self.remains.rows.count
+        // Replicas that were moved away took their marks along.
+        let rebuilt = self.remains.rows.keys.count {
+            marked[$0] == nil && self.members[$0] != nil
+        }
         self.remains.see(marked, at: now)
-        let after = self.remains.rows.count
         self.remained.withLock {
-            $0.partitionCount = after
+            $0.partitionCount = marked.count
             $0.isInLog = !self.remains.isNothing
             $0.sinceMilliseconds = since
-            if after < before { $0.rebuiltCount += UInt64(before - after) }
+            $0.rebuiltCount += UInt64(rebuilt)
         }
     }
 
