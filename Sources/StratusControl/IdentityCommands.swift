@@ -310,7 +310,7 @@ struct IdentityCommands: AdminConversation {
 
     private func deleteUser() async throws(AdminClient.Failure) -> ExitCode {
         guard self.invocation.flag("wait") else {
-            return try await self.told("DELETE", UserFacts.receipt)
+            return try await self.told("DELETE") { UserFacts.receipt($0) }
         }
         let answer = try await self.ask("DELETE", self.user())
         return try await RemainsLoop(conversation: self).run(waits: true, receipt: answer)

@@ -72,7 +72,11 @@ struct RemainsLoop {
             return (receipt.map { $0.text + "\n" } ?? "") + answer.text + "\n"
         }
         var text = ""
-        if let receipt { text += UserFacts.receipt(try self.conversation.document(receipt)) }
+        if let receipt {
+            text += UserFacts.receipt(
+                try self.conversation.document(receipt),
+                hasLeft: document["isCleared"]?.bool == true)
+        }
         var table = TextTable([.init("NODE"), .init("LEFT ON ITS DISK"), .init("CLEARED")])
         for node in ClusterFacts.array(document, "nodes") {
             table.append([

@@ -135,7 +135,7 @@ import Testing
         try take(3, .remove(Bytes("jobs".utf8)))
         // The outcomes of all these commands, until 30 s after each; those of 1 and 2 are in the way.
         let deadline: Int64 = 1_700_000_030_000
-        #expect(try store.erasureStanding() == .remembering(through: deadline + 1))
+        #expect(try store.erasureStanding() == .remembering(through: deadline + 2))
         var outcomes: [Outcome] = []
         var late = Self.entry(9, .remove(Bytes("outcomes".utf8)), at: deadline + 10)
         late.index = LogIndex(4)
