@@ -50,6 +50,7 @@ extension Replica {
                 return
             }
             self.rebuilding = nil
+            effects.append(.fileRebuilt)
         } catch {
             self.rebuilding = nil
             effects.append(.rebuildFailed(error))

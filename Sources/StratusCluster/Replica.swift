@@ -43,6 +43,8 @@ package final class Replica {
         case rebuilt(at: LogIndex)
         /// The state refused to work. It is tried again; somebody should look.
         case failed(StoreError)
+        /// The file was made anew after an erasure.
+        case fileRebuilt
         /// The file was not made anew; nothing has changed, and it may be begun again.
         case rebuildFailed(StoreError)
         /// The state applies nothing any more: only a newer build can apply what comes next.

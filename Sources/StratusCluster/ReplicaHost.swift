@@ -125,7 +125,7 @@ package final class ReplicaHost {
                 effects.append(.replica(group, effect))
             case .answered, .read, .changed, .roleChanged, .applied, .reached, .alarm, .failed,
                 .stopped, .gaveUp, .snapshotLacksRoom, .differs, .diverged, .rebuilt,
-                .rebuildFailed:
+                .rebuildFailed, .fileRebuilt:
                 effects.append(.replica(group, effect))
             }
         }

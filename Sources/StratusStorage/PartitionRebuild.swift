@@ -36,9 +36,12 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
     /// After so many slices the rest is done in one go: the old file may grow as fast.
     private static var sliceCountMax: Int { 1_000 }
 
-    /// - Parameter entries: reads applied entries from an index on, some of them.
+    /// - Parameters:
+    ///   - mark: what the new file owes to erasures all the same.
+    ///   - entries: reads applied entries from an index on, some of them.
     init(
         of store: PartitionStore<State>, _ spooling: PartitionSpooling,
+        keeping mark: ErasureMark?,
         reading entries: @escaping (LogIndex) throws(StoreError) -> [Entry]
     ) {
         self.store = store
@@ -47,6 +50,7 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
         self.start = store.appliedPosition
         self.position = store.appliedPosition
         self.application = store.freshApplication
+        self.mark = mark
     }
 
     var isUrgent: Bool {
@@ -85,7 +89,9 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
         let identity = SnapshotIdentity(
             index: self.start.index, term: self.start.term,
             configuration: Configuration(voters: []), digest: self.start.digest)
-        return try self.store.makeInstallation(identity, from: source, isOwn: true) { _ in }
+        return try self.store.makeInstallation(
+            identity, from: source, mark: { [mark = self.mark] _, _ in mark }
+        ) { _ in }
     }
 
     /// One slice of the entries that the new file lacks, or the end.

@@ -45,29 +45,30 @@ extension PartitionStore {
     package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
         throws(StoreError) -> any SnapshotWork
     {
-        try self.makeInstallation(identity, from: source) {
-            (position) throws(StoreError) in try self.takeOver(at: position)
-        }
-    }
-
-    /// - Parameter isOwn: the rows are those of this store.
-    func makeInstallation(
-        _ identity: SnapshotIdentity, from source: any SnapshotSource, isOwn: Bool = false,
-        _ end: @escaping (AppliedPosition) throws(StoreError) -> Void
-    ) throws(StoreError) -> PartitionInstallation {
-        try self.makeDirectory()
         let state = self.application.state
-        return PartitionInstallation(
-            self.files.unfinished, identity, from: source, in: self.system,
-            fileTag: self.files.tag, bugs: self.limits.bugs,
+        return try self.makeInstallation(
+            identity, from: source,
             mark: { (rows, position) throws(StoreError) in
-                // What this replica owes nothing for may be removed here only after it has come.
-                guard !isOwn, let left = try state.removing(over: rows) else { return nil }
+                // What jobs have still to remove will be in freed pages here too.
+                guard let left = try state.removing(over: rows) else { return nil }
                 return ErasureMark(
                     index: position.index, sinceMilliseconds: position.time.milliseconds,
                     horizon: left.upperBound,
                     outcomesThrough: try RequestTable.deadline(isLast: true, in: rows) ?? 0)
-            }, takeOver: end)
+            }
+        ) { (position) throws(StoreError) in try self.takeOver(at: position) }
+    }
+
+    /// - Parameter mark: what the new rows owe to erasures.
+    func makeInstallation(
+        _ identity: SnapshotIdentity, from source: any SnapshotSource,
+        mark: @escaping (RowDatabase, AppliedPosition) throws(StoreError) -> ErasureMark?,
+        _ end: @escaping (AppliedPosition) throws(StoreError) -> Void
+    ) throws(StoreError) -> PartitionInstallation {
+        try self.makeDirectory()
+        return PartitionInstallation(
+            self.files.unfinished, identity, from: source, in: self.system,
+            fileTag: self.files.tag, bugs: self.limits.bugs, mark: mark, takeOver: end)
     }
 
     /// Puts the database that was made beside the one in use in its place.
@@ -126,7 +127,11 @@ extension PartitionStore {
         guard self.number != nil, !self.isSpooling else {
             throw StoreError(.busy, "there is no file, or a snapshot is made of it")
         }
-        return PartitionRebuild(of: self, try self.makeSpooling(), reading: entries)
+        // Where something is still to be removed, the new file is not the last.
+        var mark = try self.erasureStanding() == .over ? nil : self.erasure
+        let spooling = try self.makeSpooling()
+        mark?.sinceMilliseconds = self.position.time.milliseconds
+        return PartitionRebuild(of: self, spooling, keeping: mark, reading: entries)
     }
 
     /// Knows nothing of the rows in use.

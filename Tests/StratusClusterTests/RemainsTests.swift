@@ -231,6 +231,32 @@ import Testing
         #expect(three.alarms.withLock { $0 } == [])
     }
 
+    /// The outcomes of each erasure are remembered for half a minute, so there is never a moment at
+    /// which nothing is to be removed.
+    @Test func `what was erased first is gone within the hour although erasures never pause`()
+        throws
+    {
+        let world = SimulatedWorld(seed: 41)
+        let node = try self.alone(world, seed: 41)
+        self.submit(node, Self.others + Self.writes)
+        self.submit(node, Self.erasures)
+        let begun = world.now
+        var number = 0
+        while world.now < begun + .seconds(3_600) {
+            self.submit(node, [.write(Bytes("more\(number % 9)".utf8), value: [1, 2, 3])])
+            self.submit(node, [.remove(Bytes("more\(number % 9)".utf8))])
+            number += 1
+            node.executor.run(until: world.now + .seconds(20))
+        }
+        #expect(Self.holds(world.simulatedFiles) == [])
+        #expect(node.replicas.remainsFigures.partitionCount == 1, "they never paused")
+        #expect(node.replicas.remainsFigures.isInLog)
+        self.forget(node)
+        node.executor.run(until: world.now + .seconds(1_300))
+        #expect(node.replicas.remainsFigures.sinceMilliseconds == nil)
+        #expect(!world.simulatedFiles.allFiles.contains("ERASED"))
+    }
+
     // MARK: What is due
 
     @Test func `a file is due after a quiet time, and at the latest after a minute`() {
@@ -250,6 +276,7 @@ import Testing
         #expect(quiet.due(at: start + .seconds(5)) == [group, GroupID(4)])
         quiet.failed(group, at: start + .seconds(5))
         #expect(quiet.due(at: start + .seconds(6)) == [GroupID(4)])
+        quiet.rebuilt(GroupID(4), at: start + .seconds(7))
         quiet.see([group: LogIndex(1)], at: start + .seconds(7))
         quiet.see([group: LogIndex(1), GroupID(4): LogIndex(10)], at: start + .seconds(8))
         #expect(quiet.due(at: start + .seconds(100)) == [group])

@@ -21,7 +21,9 @@ import Testing
     static func entry(_ index: UInt64, _ body: RegisterCommand, at milliseconds: Int64? = nil)
         -> Entry
     {
-        let time = milliseconds ?? 1_700_000_000_000 + Int64(index)
+        // From 46 on it is a minute later.
+        let late: Int64 = index < 46 ? 0 : 60_000
+        let time = milliseconds ?? 1_700_000_000_000 + late + Int64(index)
         let command = Command(
             kind: .reference, identity: RequestIdentity(high: 5, low: index),
             deadlineMilliseconds: time + 30_000,
@@ -32,7 +34,8 @@ import Testing
             kind: .command, payload: command.encoded())
     }
 
-    /// Entries 1…40 write registers, 21…25 of them secrets; 41…45 erase those; the rest writes.
+    /// Entries 1…40 write registers, 21…25 of them secrets; 41…45 erase those; 46 forgets outcomes; the
+    /// rest writes.
     static func entry(_ index: UInt64) -> Entry {
         switch index {
         case 21...25:
@@ -44,6 +47,7 @@ import Testing
                     value: Bytes(String(repeating: text, count: 9).utf8)
                 ))
         case 41...45: return Self.entry(index, .remove(Bytes("secret\(index - 20)".utf8)))
+        case 46: return Self.entry(index, .remove(Bytes("outcomes".utf8)))
         default:
             let value = Bytes("\(index) ".utf8) + Bytes(repeating: 7, count: 300)
             return Self.entry(index, .write(Bytes("r\(index % 7)".utf8), value: value))
@@ -74,8 +78,11 @@ import Testing
         try Self.take(1...40, store)
         #expect(store.erasure == nil)
         try Self.take(41...45, store)
-        try store.checkpoint()
         #expect(store.erasure?.index == LogIndex(45))
+        try Self.take(46...46, store)
+        try store.checkpoint()
+        #expect(store.erasure?.index == LogIndex(46))
+        #expect(try store.erasureStanding() == .over)
         #expect(Self.holds(bench), "the search finds nothing, and proves nothing")
         let (applied, digest) = (store.applied, store.digest)
         try Self.rebuild(store).finish()
@@ -83,7 +90,7 @@ import Testing
         #expect(store.durable == applied)
         #expect(!Self.holds(bench))
         #expect(try store.verify() == [])
-        try Self.take(46...60, store)
+        try Self.take(47...60, store)
         #expect(try Self.open(bench).digest == store.digest)
     }
 
@@ -106,8 +113,8 @@ import Testing
         try Self.take(1...store.applied.raw, reference)
         #expect(store.digest == reference.digest && store.applied == reference.applied)
         #expect(try store.verify() == [])
-        // The erasures of 43…45 came too late for this file.
-        #expect(store.erasure?.index == LogIndex(45))
+        // The erasures of 43…45 came too late for this file, and outcomes were forgotten behind them.
+        #expect(store.erasure?.index == LogIndex(46))
         try Self.rebuild(store).finish()
         #expect(store.erasure == nil && !Self.holds(bench))
     }

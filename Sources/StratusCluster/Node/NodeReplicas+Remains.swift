@@ -64,7 +64,9 @@ extension NodeReplicas {
             // As if there were one: the log lets go of what it has.
             self.remains.notedSince = 0
         }
-        if !self.remains.isNothing { self.wake(at: self.world.now + Self.remainsInterval) }
+        guard !self.remains.isNothing else { return }
+        self.remains.notedAt = self.world.now
+        self.wake(at: self.world.now + Self.remainsInterval)
     }
 
     /// A partition may have got a mark: somebody has to look, even if nothing else happens.
@@ -89,11 +91,10 @@ extension NodeReplicas {
         self.wake(at: now + Self.remainsInterval)
         // Nothing is done before it is sure that a restart goes on with it.
         guard self.noteRemains() else { return }
-        if self.remains.rows.isEmpty {
+        if self.remains.rows.isEmpty || self.remains.isLogOverdue(at: now) {
             self.expireLog(at: now)
-        } else {
-            self.rebuildNext(at: now)
         }
+        if !self.remains.rows.isEmpty { self.rebuildNext(at: now) }
     }
 
     private func lookForMarks(at now: MonotonicTime) {
@@ -105,16 +106,11 @@ extension NodeReplicas {
             since = min(since ?? .max, mark.sinceMilliseconds)
         }
         if marked.isEmpty, self.remains.isNothing { return }
-        // Replicas that were moved away took their marks along.
-        let rebuilt = self.remains.rows.keys.count {
-            marked[$0] == nil && self.members[$0] != nil
-        }
         self.remains.see(marked, at: now)
         self.remained.withLock {
             $0.partitionCount = marked.count
             $0.isInLog = !self.remains.isNothing
             $0.sinceMilliseconds = since
-            $0.rebuiltCount += UInt64(rebuilt)
         }
     }
 
@@ -126,6 +122,7 @@ extension NodeReplicas {
             return false
         }
         self.remains.notedSince = since
+        self.remains.notedAt = self.world.now
         return true
     }
 
@@ -144,7 +141,8 @@ extension NodeReplicas {
             do throws(StoreError) {
                 // Jobs remove most of it, and outcomes are forgotten when their time is over. Both
                 // are up to the leader, which may be another node.
-                guard try member.partition.erasureStanding() == .over else { continue }
+                let isOver = try member.partition.erasureStanding() == .over
+                guard isOver || self.remains.isOverdue(group, at: now) else { continue }
             } catch {
                 self.rebuildFailed(group, error)
                 continue
@@ -156,6 +154,11 @@ extension NodeReplicas {
             self.carryOut(effects)
             if self.host.replica(of: group)?.isRebuilding == true { return }
         }
+    }
+
+    func fileRebuilt(_ group: GroupID) {
+        self.remains.rebuilt(group, at: self.world.now)
+        self.remained.withLock { $0.rebuiltCount += 1 }
     }
 
     func rebuildFailed(_ group: GroupID, _ error: StoreError) {
@@ -182,12 +185,20 @@ extension NodeReplicas {
             self.log.advanceExpiry()
         }
         guard self.log.hasExpired else { return }
-        do throws(StoreError) {
-            try ErasureNote.remove(in: self.world.files, log: self.log.directory)
-        } catch { return }
-        self.remains.notedSince = nil
-        self.remains.expiringSince = nil
         let wall = self.world.wallMilliseconds
+        let isLast = self.remains.rows.isEmpty
+        do throws(StoreError) {
+            if isLast {
+                try ErasureNote.remove(in: self.world.files, log: self.log.directory)
+            } else {
+                // The log begins again with what was erased since.
+                try ErasureNote.write(wall, in: self.world.files)
+            }
+        } catch { return }
+        self.remains.notedSince = isLast ? nil : wall
+        self.remains.notedAt = isLast ? nil : now
+        self.remains.expiringSince = nil
+        guard isLast else { return }
         self.remained.withLock {
             $0.isInLog = false
             $0.sinceMilliseconds = nil

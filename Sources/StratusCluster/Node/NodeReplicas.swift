@@ -599,6 +599,7 @@ package actor NodeReplicas {
             self.setup.events.alarm(
                 group, "the differing rows were replaced by a snapshot at entry \(index)")
         case .rebuildFailed(let error): self.rebuildFailed(group, error)
+        case .fileRebuilt: self.fileRebuilt(group)
         case .send, .wake, .resigned, .changed, .reached: break
         }
     }

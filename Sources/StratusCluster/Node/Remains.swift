@@ -14,6 +14,8 @@ struct Remains {
     static let interval = Duration.seconds(600)
     /// For so long the log keeps what followers need that are behind. Then they get a snapshot.
     static let followerPatience = Duration.seconds(1_200)
+    /// Erasures that follow each other without a pause are waited for as long as this.
+    static let erasingPatience = Duration.seconds(1_500)
     /// What failed is tried again after this.
     static let retryTime = Duration.seconds(30)
 
@@ -30,15 +32,14 @@ struct Remains {
     private var rebuiltAt: [GroupID: MonotonicTime] = [:]
     /// Since when the note says that the log has to let go; nil: it says nothing.
     var notedSince: Int64?
+    /// When this process learned of that.
+    var notedAt: MonotonicTime?
     /// Since when the log is letting go; nil: it is not.
     var expiringSince: MonotonicTime?
 
     /// - Parameter marked: all partitions that have a mark now, with the entry that it names.
     mutating func see(_ marked: [GroupID: LogIndex], at now: MonotonicTime) {
-        for group in self.rows.keys where marked[group] == nil {
-            self.rows[group] = nil
-            self.rebuiltAt[group] = now
-        }
+        for group in self.rows.keys where marked[group] == nil { self.rows[group] = nil }
         for (group, index) in marked {
             guard let known = self.rows[group] else {
                 self.rows[group] = Owed(index: index, since: now, changedAt: now)
@@ -50,7 +51,7 @@ struct Remains {
             }
         }
         // More has been erased: it is in the log too, and that begins again.
-        if !marked.isEmpty { self.expiringSince = nil }
+        if !marked.isEmpty, !self.isLogOverdue(at: now) { self.expiringSince = nil }
         self.rebuiltAt = self.rebuiltAt.filter { now < $0.value + Self.interval }
     }
 
@@ -61,6 +62,23 @@ struct Remains {
             if self.rebuiltAt[group] != nil { return false }
             return now >= min(owed.changedAt + Self.quietTime, owed.since + Self.quietTimeMax)
         }.sorted { ($0.value.since, $0.key) < ($1.value.since, $1.key) }.map(\.key)
+    }
+
+    /// The file of a partition was made anew.
+    mutating func rebuilt(_ group: GroupID, at now: MonotonicTime) {
+        self.rows[group] = nil
+        self.rebuiltAt[group] = now
+    }
+
+    /// Whether its file is made anew although something is still to be removed: it is made once
+    /// more afterwards.
+    func isOverdue(_ group: GroupID, at now: MonotonicTime) -> Bool {
+        self.rows[group].map { now >= $0.since + Self.erasingPatience } ?? false
+    }
+
+    /// Whether the log lets go although partitions have marks: it does so once more afterwards.
+    func isLogOverdue(at now: MonotonicTime) -> Bool {
+        self.notedAt.map { now >= $0 + Self.erasingPatience } ?? false
     }
 
     mutating func failed(_ group: GroupID, at now: MonotonicTime) {

@@ -384,7 +384,7 @@ extension Simulation {
         case .diverged(let index): self.diverged(group, on: node, at: index)
         case .rebuilt(let index): self.rebuilt(group, on: node, at: index)
         case .rebuildFailed(let error): self.note("\(group) \(node.id) rebuild failed: \(error)")
-        case .send, .wake, .resigned, .applied, .snapshotLacksRoom: break
+        case .send, .wake, .resigned, .applied, .snapshotLacksRoom, .fileRebuilt: break
         }
     }
 
