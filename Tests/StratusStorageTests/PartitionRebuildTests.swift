@@ -200,12 +200,17 @@ import Testing
         return bench.files.operationCount
     }()
 
+    /// Those of the rebuild.
+    private static func operations(_ variant: Int) -> [Int] {
+        Sweep.operations(Self.operationCount, variant: variant).filter { $0 >= Self.begun }
+    }
+
     @Test(arguments: [DiskRestart.processCrash, .powerLoss, .powerLossLosingAll])
     func `an end at any file operation leaves the old file with its mark, or the new one`(
         restart: DiskRestart
     ) throws {
         #expect(Self.operationCount > Self.begun + 50)
-        for number in Self.begun..<Self.operationCount {
+        for number in Self.operations([.powerLoss: 0, .processCrash: 1][restart, default: 2]) {
             let bench = PartitionBench(seed: UInt64(number) &* 31)
             bench.files.plan(DiskFault(at: number, .crash))
             let durable = Self.run(bench)
@@ -218,7 +223,7 @@ import Testing
     func `a failure at any file operation leaves the old file with its mark, or the new one`(
         isSticky: Bool, kind: DiskError.Kind
     ) throws {
-        for number in Self.begun..<Self.operationCount {
+        for number in Self.operations(isSticky ? 1 : 0) {
             let bench = PartitionBench(seed: UInt64(number))
             bench.files.plan(DiskFault(at: number, .fail(kind), isSticky: isSticky))
             let durable = Self.run(bench)
