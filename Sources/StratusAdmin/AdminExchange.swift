@@ -40,6 +40,9 @@ struct AdminExchange: Sendable {
         }
     }
 
+    /// Nil where the node works alone.
+    var clusterIfAny: (any ClusterControl)? { self.services.cluster }
+
     var push: any PushControl {
         get throws(AdminRefusal) {
             guard let push = self.services.push else {

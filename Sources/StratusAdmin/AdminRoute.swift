@@ -48,7 +48,8 @@ package struct AdminRoute: Sendable {
 
     /// Every route. Where a path fits two of them, the one with fewer names in braces comes first.
     package static let all: [AdminRoute] =
-        NodePages.routes + SupportPages.routes + SchemaPages.routes + ContainerPages.routes
+        NodePages.routes + SupportPages.routes + RemainsPages.routes + SchemaPages.routes
+        + ContainerPages.routes
         + KeyValuePages.routes + DocumentPages.routes + AppPasswordPages.routes + AssetPages.routes
         + TokenPages.routes
         + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes

@@ -199,7 +199,9 @@ enum ContainerPages {
                 $0.array {
                     $0.write("the schema, and how far each database had come")
                     $0.write("rows without an owner, until jobs have removed them")
-                    $0.write("pages freed in database files, until they are used again")
+                    $0.write(
+                        "what it leaves in database files and in the log: within the hour, see "
+                            + "'stratusctl user erasures'")
                     $0.write("copies of the data directory made before")
                 }
             }

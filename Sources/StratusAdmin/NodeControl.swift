@@ -23,6 +23,8 @@ package protocol NodeControl: Sendable {
     ///
     /// - Parameter last: behind which they begin.
     func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference]
+    /// What is left to do on this node about what was erased.
+    func remains() async -> NodeRemains
     var logLevel: LogLevel { get }
     /// Holds until the next SIGHUP or restart.
     func setLogLevel(_ level: LogLevel)
@@ -32,6 +34,10 @@ package protocol NodeControl: Sendable {
     /// was faster, their schema stays and the caller is told.
     func install(_ schema: Schema, of container: ContainerReference)
         async throws(NodeControlFailure)
+}
+
+extension NodeControl {
+    package func remains() async -> NodeRemains { NodeRemains() }
 }
 
 /// Why an administrator's wish was not carried out.

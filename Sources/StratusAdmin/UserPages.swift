@@ -222,15 +222,16 @@ enum UserPages {
             $0.member("containers", receipt.containerCount)
             $0.member("zones", receipt.zoneCount)
             $0.member("records", receipt.recordCount)
+            $0.member(
+                "leaving",
+                "rows without an owner, wrapped keys, and what they leave in database files and in "
+                    + "the log: within the hour, see 'stratusctl user erasures'")
             $0.key("outstanding")
             $0.array {
                 $0.write(
-                    "sealed bytes of files and encrypted fields: no node opens them, since their keys "
-                        + "went with the database's rows")
-                $0.write("rows without an owner, until jobs have removed them")
-                $0.write("wrapped keys in the log and in freed pages, until these are used again")
+                    "sealed bytes of files and encrypted fields, until jobs remove them: no node opens "
+                        + "them, since their keys went with the database's rows")
                 $0.write("the names of the person's own records in public databases, as deleted")
-                $0.write("pages freed in database files, until they are used again")
                 $0.write("copies of the data directory made before")
             }
         }

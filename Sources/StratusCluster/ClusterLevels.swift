@@ -17,6 +17,7 @@ extension NodeQuestion: Levelled {
         case .attend: 8
         case .stirred: 9
         case .support: 32
+        case .remains: 121
         }
     }
     package var level: FeatureLevel { NumberFamily.nodeQuestion.needed(by: self.number) }
@@ -31,6 +32,7 @@ extension NodeReply: Levelled {
         case .done: 3
         case .health: 4
         case .support: 32
+        case .remains: 121
         }
     }
     package var level: FeatureLevel { NumberFamily.nodeReply.needed(by: self.number) }

@@ -26,7 +26,7 @@ extension Replica {
     }
 
     /// Whether the disk has room for so much beside its reserve.
-    private func hasRoom(for size: ByteCount) -> Bool {
+    func hasRoom(for size: ByteCount) -> Bool {
         guard let room = self.pace?.room?() else { return true }
         return size <= room
     }
@@ -36,7 +36,8 @@ extension Replica {
     {
         // One after the other, on the whole node: each holds up the checkpoints of its rows.
         // Consensus asks again, also while this one is spooled.
-        guard self.spooling == nil, self.pace?.spooling == nil, self.isStateWell,
+        guard self.spooling == nil, self.pace?.spooling == nil, self.rebuilding == nil,
+            self.isStateWell,
             let identity = self.raft.snapshotIdentity(
                 at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
         else { return }
@@ -62,16 +63,16 @@ extension Replica {
     /// One has arrived, and not all of it is installed.
     package var isInstalling: Bool { self.installation != nil }
 
-    private func requestTurn(at now: MonotonicTime, into effects: inout [Effect]) {
+    func requestTurn(at now: MonotonicTime, into effects: inout [Effect]) {
         self.turnAt = nil
-        guard self.isSpooling || self.isInstalling else { return }
+        guard self.isSpooling || self.isInstalling || self.isRebuilding else { return }
         self.turnAt = max(now, self.nextTurn ?? now)
         self.requestWake(into: &effects)
     }
 
     /// Nothing is done before; nil: at once.
     private var nextTurn: MonotonicTime? {
-        if self.spooling?.work.isUrgent == true { return nil }
+        if self.spooling?.work.isUrgent == true || self.rebuilding?.isUrgent == true { return nil }
         let pauseEnd = self.isInstalling ? self.installationPause.endsAt : nil
         return [self.pace?.opensAt, pauseEnd].compactMap(\.self).max()
     }
@@ -88,6 +89,8 @@ extension Replica {
             self.advance(installation.identity, installation.work, at: now, into: &effects)
         } else if let spooling {
             self.advance(spooling.work, for: spooling.peer, at: now, into: &effects)
+        } else if let rebuilding {
+            self.advance(rebuilding, at: now, into: &effects)
         }
     }
 
@@ -150,6 +153,8 @@ extension Replica {
     func install(
         _ identity: SnapshotIdentity, at now: MonotonicTime, into effects: inout [Effect]
     ) {
+        // What the snapshot brings is in a new file too.
+        self.rebuilding = nil
         do throws(StoreError) {
             guard let source = try self.streams.takeComplete(identity) else {
                 self.pendingEvents.append(.snapshotRefused(identity))

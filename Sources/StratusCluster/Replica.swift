@@ -43,6 +43,10 @@ package final class Replica {
         case rebuilt(at: LogIndex)
         /// The state refused to work. It is tried again; somebody should look.
         case failed(StoreError)
+        /// The file was made anew after an erasure.
+        case fileRebuilt
+        /// The file was not made anew; nothing has changed, and it may be begun again.
+        case rebuildFailed(StoreError)
         /// The state applies nothing any more: only a newer build can apply what comes next.
         case stopped(NewerEntry)
     }
@@ -131,6 +135,8 @@ package final class Replica {
     /// complete.
     var spooling: (peer: NodeID, identity: SnapshotIdentity, work: any SnapshotSpooling)?
     var installation: (identity: SnapshotIdentity, work: any SnapshotWork)?
+    /// The file is being made anew, because the state erased something.
+    var rebuilding: (any RebuildWork)?
     var installationPause = SnapshotPause()
     var spoolingPause = SnapshotPause()
     var arrivalPause = SnapshotPause()
@@ -414,6 +420,8 @@ package final class Replica {
         keepsTrail: Bool = true, keepsForFollowers: Bool = true, at now: MonotonicTime,
         into effects: inout [Effect]
     ) {
+        // The new file follows by the entries behind where it began.
+        guard self.rebuilding == nil else { return }
         let durable =
             self.bugs.contains(.releaseThroughApplied) ? self.state.applied : self.state.durable
         let trailing = keepsTrail ? self.tuning.trailingEntryCount : 0

@@ -10,6 +10,9 @@ extension IdentityCommands {
     private static let email = OptionDefinition.value(
         "email", .text("ADDRESS"), required: true, "The e-mail address")
 
+    private static let waitTime = OptionDefinition.value(
+        "wait-time", .integer(1...86_400), "Seconds to wait; an hour by default")
+
     static func serves(_ path: [String]) -> Bool {
         Self.definitions.contains { $0.name == path.first }
     }
@@ -106,8 +109,28 @@ extension IdentityCommands {
                 CommandDefinition("enable", "Enable an account again", options: [Self.email]),
                 CommandDefinition(
                     "delete", "Erase a person: private data in every container, sessions, account",
-                    discussion: ["Prints what was erased, and what remains to be erased."],
-                    options: [Self.email]),
+                    discussion: [
+                        "Prints what was erased, and what remains to be erased. No node serves any of "
+                            + "it from then on. It leaves the nodes' disks within the hour, mostly "
+                            + "within a minute; with --wait the command ends when it has.",
+                        "Exit code 1 if a node has not said so in time. 'stratusctl user erasures' "
+                            + "goes on waiting.",
+                    ],
+                    options: [
+                        Self.email,
+                        .flag(
+                            "wait", nil,
+                            "Wait until every node has said that nothing is left on its disk"),
+                        Self.waitTime,
+                    ]),
+                CommandDefinition(
+                    "erasures", "Show on which nodes' disks something erased is left",
+                    discussion: [
+                        "Exit code 1 while it is left somewhere, or a node does not answer."
+                    ],
+                    options: [
+                        .flag("wait", nil, "Wait until nothing is left on any"), Self.waitTime,
+                    ]),
                 CommandDefinition(
                     "export", "Print everything a container holds about a person, as JSON lines",
                     options: [Self.email] + Self.container,

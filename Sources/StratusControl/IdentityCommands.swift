@@ -43,7 +43,10 @@ struct IdentityCommands: AdminConversation {
         case ["user", "show"]:
             return try await self.told("GET", UserFacts.account)
         case ["user", "delete"]:
-            return try await self.told("DELETE", UserFacts.receipt)
+            return try await self.deleteUser()
+        case ["user", "erasures"]:
+            return try await RemainsLoop(conversation: self).run(
+                waits: self.invocation.flag("wait"), receipt: nil)
         case ["user", "export"]:
             var json = JSONWriter()
             json.object {
@@ -303,6 +306,14 @@ struct IdentityCommands: AdminConversation {
     {
         let answer = try await self.ask(method, self.user())
         return self.show(self.isJSON ? answer.text + "\n" : words(try self.document(answer)))
+    }
+
+    private func deleteUser() async throws(AdminClient.Failure) -> ExitCode {
+        guard self.invocation.flag("wait") else {
+            return try await self.told("DELETE") { UserFacts.receipt($0) }
+        }
+        let answer = try await self.ask("DELETE", self.user())
+        return try await RemainsLoop(conversation: self).run(waits: true, receipt: answer)
     }
 
     /// Prints one value of the answer and nothing else, for `$(…)`.

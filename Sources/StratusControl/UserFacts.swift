@@ -33,10 +33,15 @@ enum UserFacts {
         ].compactMap { $0 }.joined(separator: "\n")
     }
 
-    static func receipt(_ answer: JSONValue) -> String {
+    /// - Parameter hasLeft: what leaves the disks after a while has left all of them.
+    static func receipt(_ answer: JSONValue, hasLeft: Bool = false) -> String {
         func count(_ key: String) -> String { answer[key]?.numberText ?? "0" }
         var text = "erased: \(count("records")) records and \(count("zones")) zones "
-        text += "in \(count("containers")) containers\nnot removed by this:\n"
+        text += "in \(count("containers")) containers\n"
+        if !hasLeft, let leaving = answer["leaving"]?.string {
+            text += "leaves the nodes' disks by itself:\n  \(leaving)\n"
+        }
+        text += "not removed by this:\n"
         for line in ClusterFacts.array(answer, "outstanding").compactMap(\.string) {
             text += "  \(line)\n"
         }

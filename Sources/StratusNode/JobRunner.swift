@@ -42,7 +42,22 @@ package struct JobRunner: Sendable {
         for group in await self.replicas.groupsWithNews() {
             if await self.step(group) { pause = Self.breath }
         }
+        if self.router.level.allows(.two) {
+            for group in await self.replicas.groupsThatRemember() {
+                await self.forgetOutcomes(in: group)
+            }
+        }
         return pause
+    }
+
+    /// A slice of them. Whether some remain shows at the next look.
+    private func forgetOutcomes(in group: GroupID) async {
+        let command = RecordCommand.forgetOutcomes.enveloped(
+            container: self.place, identity: self.world.drawIdentity(),
+            deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,
+            principal: Principal(kind: .system))
+        _ = try? await self.router.submit(
+            command, to: group, deadline: self.world.now + .seconds(10))
     }
 
     /// - Returns: whether a slice was carried out.

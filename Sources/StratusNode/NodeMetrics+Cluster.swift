@@ -83,6 +83,16 @@ extension NodeMetrics {
         metrics.gauge(
             "stratus_snapshots_under_way", "Snapshots that are being spooled or installed"
         ) { Double(replicas.retentionFigures.snapshotsUnderWayCount) }
+        metrics.gauge(
+            "stratus_erasure_remains_seconds",
+            "How long ago the oldest erasure was of which something is left on this disk; 0: nothing is"
+        ) { [world = state.world] in
+            guard let since = replicas.remainsFigures.sinceMilliseconds else { return 0 }
+            return Double(max(1, world.wallMilliseconds - since)) / 1_000
+        }
+        metrics.counter(
+            "stratus_erasure_rebuilds_total", "Files of partitions made anew after an erasure"
+        ) { Double(replicas.remainsFigures.rebuiltCount) }
     }
 
     static func register(_ watch: ClusterWatch, of state: NodeState) {

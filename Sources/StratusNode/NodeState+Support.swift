@@ -26,6 +26,8 @@ extension NodeState {
         ]
     }
 
+    func remains() async -> NodeRemains { await self.cluster.replicas.nodeRemains() }
+
     private static func file(_ name: String, _ contents: Bytes) -> SupportFile {
         guard contents.count > Self.partSizeMax else {
             return SupportFile(name: name, contents: contents)

@@ -9,6 +9,9 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
     package var state: State
     private var requests = RequestTable()
 
+    /// Not yet taken by ``takeForgotten()``.
+    private var hasForgotten = false
+
     private let bugs: PlantedBugs
 
     package init(_ state: State, bugs: PlantedBugs = PlantedBugs()) {
@@ -38,6 +41,11 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
         {
             return known
         }
+        if self.state.forgetsOutcomes(command),
+            try self.requests.forgetExpired(at: position.time, in: &rows)
+        {
+            self.hasForgotten = true
+        }
         let outcome = try self.state.apply(command, at: position, over: &rows)
         try self.requests.remember(
             outcome, of: command.identity, deadlineMilliseconds: command.deadlineMilliseconds,
@@ -48,5 +56,12 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
     package mutating func forget() {
         self.state.forget()
         self.requests.forget()
+        self.hasForgotten = false
+    }
+
+    /// Whether outcomes were removed since the last call because a command said so.
+    package mutating func takeForgotten() -> Bool {
+        defer { self.hasForgotten = false }
+        return self.hasForgotten
     }
 }

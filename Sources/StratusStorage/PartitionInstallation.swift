@@ -14,6 +14,7 @@ final class PartitionInstallation: SnapshotWork {
     private let system: FileSystem
     private let fileTag: UInt32
     private let bugs: PlantedBugs
+    private let mark: (RowDatabase, AppliedPosition) throws(StoreError) -> ErasureMark?
     private let takeOver: (AppliedPosition) throws(StoreError) -> Void
     /// Nil until the file is made, and when it is whole.
     private var rows: RowDatabase?
@@ -27,10 +28,12 @@ final class PartitionInstallation: SnapshotWork {
 
     /// - Parameters:
     ///   - path: the place of the new file. The rest of an earlier one there is discarded.
+    ///   - mark: what the new rows owe to erasures.
     ///   - takeOver: the file at `path` is whole, closed and synced: it becomes the partition.
     init(
         _ path: DiskPath, _ identity: SnapshotIdentity, from source: any SnapshotSource,
         in system: FileSystem, fileTag: UInt32, bugs: PlantedBugs,
+        mark: @escaping (RowDatabase, AppliedPosition) throws(StoreError) -> ErasureMark?,
         takeOver: @escaping (AppliedPosition) throws(StoreError) -> Void
     ) {
         self.path = path
@@ -39,6 +42,7 @@ final class PartitionInstallation: SnapshotWork {
         self.system = system
         self.fileTag = fileTag
         self.bugs = bugs
+        self.mark = mark
         self.takeOver = takeOver
     }
 
@@ -96,6 +100,7 @@ final class PartitionInstallation: SnapshotWork {
             let position = try self.checked(end, rowCount, rows.digest)
             var store = rows
             try position.write(to: &store)
+            try self.mark(rows, position)?.write(to: &store)
             try rows.commitTransaction()
             try self.sync(rows)
             self.rows = nil

@@ -47,9 +47,29 @@ package protocol PartitionState: AnyObject {
     /// crash, the rows stay as they were. One at a time.
     func install(_ identity: SnapshotIdentity, from source: any SnapshotSource) throws(StoreError)
         -> any SnapshotWork
+
+    /// Set while the file may hold what was erased: ``rebuild(reading:)`` ends that.
+    var erasure: ErasureMark? { get }
+    /// Whether rows are still to be removed for ``erasure``: before they are, a rebuild is too early.
+    func erasureStanding() throws(StoreError) -> ErasureStanding
+    /// Begins to make the file anew beside the one in use, which it replaces at the last slice. One
+    /// at a time, and not beside an installation.
+    ///
+    /// - Parameter entries: reads applied entries from an index on, some of them. They stay readable
+    ///   as long as the work goes on.
+    func rebuild(reading entries: @escaping (LogIndex) throws(StoreError) -> [Entry])
+        throws(StoreError) -> any RebuildWork
 }
 
 extension PartitionState {
+    package var erasure: ErasureMark? { nil }
+
+    package func erasureStanding() throws(StoreError) -> ErasureStanding { .over }
+
+    package func rebuild(reading entries: @escaping (LogIndex) throws(StoreError) -> [Entry])
+        throws(StoreError) -> any RebuildWork
+    { throw StoreError(.busy, "there is no file to rebuild") }
+
     package func holdings(in command: Command) -> [CopyHolding]? { nil }
 
     package func answer(_ query: Query, within time: ReadTime?) throws(StoreError) -> QueryAnswer {
@@ -68,6 +88,11 @@ package protocol SnapshotWork: AnyObject {
 extension SnapshotWork {
     /// Does what is left in one go.
     package func finish() throws(StoreError) { while try self.advance() != nil {} }
+}
+
+package protocol RebuildWork: SnapshotWork {
+    /// Whether it keeps a full WAL from being freed: then nothing should slow it down.
+    var isUrgent: Bool { get }
 }
 
 package protocol SnapshotSpooling: SnapshotWork {

@@ -41,23 +41,24 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package let group: GroupID
     /// One for each file: what a checkpointer of an earlier file reports is never taken for this
     /// one.
-    private var gate = CommitGate()
-    private let files: PartitionFiles
-    private let system: FileSystem
-    private let limits: Limits
-    private var application: CommandApplication<State>
+    var gate = CommitGate()
+    let files: PartitionFiles
+    let system: FileSystem
+    let limits: Limits
+    var application: CommandApplication<State>
     /// The number of the file that counts; nil until the first entry.
-    private var number: Int?
+    var number: Int?
     /// nil while closed.
-    private var rows: RowDatabase?
+    var rows: RowDatabase?
     private var cache: CacheBudget.Share?
     /// The last snapshot, as long as somebody wants it.
-    private weak var spooling: PartitionSpooling?
-    private var position: AppliedPosition
-    private var committed: AppliedPosition
-    package private(set) var durable: LogIndex
-    package private(set) var mustReset = false
+    weak var spooling: PartitionSpooling?
+    var position: AppliedPosition
+    var committed: AppliedPosition
+    package internal(set) var durable: LogIndex
+    package internal(set) var mustReset = false
     package private(set) var newer: NewerEntry?
+    package internal(set) var erasure: ErasureMark?
     private var writeCountAtCommit = 0
 
     /// Finds what is on disk in `parent`. Opens a database only if there is one.
@@ -96,6 +97,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         position.digest = self.digest
         return position
     }
+    /// The position of the rows that a restart of the process finds.
+    var committedPosition: AppliedPosition { self.committed }
     /// Row writes since the last commit.
     package var uncommittedWriteCount: Int {
         (self.rows?.writeCount ?? 0) - self.writeCountAtCommit
@@ -123,7 +126,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package private(set) var mailCount = 0
     package private(set) var eventCount = 0
     /// Not yet taken by ``takeBodyChanges()``.
-    private var bodyChanges = BodyChanges()
+    var bodyChanges = BodyChanges()
     /// True once a sync has failed. The content of the disk is then unknown, and only a restart
     /// mends it.
     package var hasFailedSync: Bool { self.system.hasFailedSync(self.path) }
@@ -155,7 +158,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             // What leaders commit to learn what is committed makes no file: most partitions of a
             // young cluster never see anything else.
             for entry in entries {
-                self.advance(past: entry)
+                self.position.advance(past: entry)
                 outcomes.append(Outcome(.none))
             }
             return
@@ -181,36 +184,15 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     /// - Returns: nil when only a newer build can apply the entry. Then nothing was done.
     private func apply(_ entry: Entry, over rows: RowDatabase) throws(StoreError) -> Outcome? {
-        var outcome = Outcome(.none)
-        switch entry.kind {
-        case .command, .mail:
-            let command = try? Command(decoding: entry.payload)
-            let reading =
-                command.map { self.application.state.reading(of: $0) }
-                ?? Command.readingOfEnvelope(entry.payload)
-            if case .newer(let what) = reading.asSeen(by: self.limits.build) {
-                self.newer = NewerEntry(
-                    index: entry.index, what: what, build: self.limits.build)
-                return nil
-            }
-            if let command, (command.kind == .mail) == (entry.kind == .mail) {
-                var store = rows
-                outcome = try self.application.apply(
-                    command, at: EntryPosition(index: entry.index, time: entry.time), over: &store)
-            } else {
-                outcome = Outcome(.unreadable)
-            }
-        case .configuration: self.position.configuration = entry.payload
-        case .noop: break
+        switch try Self.apply(
+            entry, over: rows, by: &self.application, at: &self.position, marking: &self.erasure,
+            build: self.limits.build)
+        {
+        case .applied(let outcome): return outcome
+        case .newer(let newer):
+            self.newer = newer
+            return nil
         }
-        self.advance(past: entry)
-        return outcome
-    }
-
-    private func advance(past entry: Entry) {
-        self.position.index = entry.index
-        self.position.term = entry.term
-        self.position.time = max(self.position.time, entry.time)
     }
 
     package func commit() throws(StoreError) {
@@ -246,6 +228,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             do throws(StoreError) {
                 try rows.rollBack()
                 rows.digest = self.committed.digest
+                self.erasure = try ErasureMark.read(from: rows)
                 self.writeCountAtCommit = rows.writeCount
             } catch { self.rows = nil }
         }
@@ -354,85 +337,6 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         return faults
     }
 
-    // MARK: Snapshots
-
-    /// Whether a snapshot holds a view of the rows: no checkpoint is complete before it is spooled.
-    package var isSpooling: Bool { self.spooling?.holdsView ?? false }
-
-    package func snapshot() throws(StoreError) -> any SnapshotSpooling {
-        try self.commit()
-        self.spooling?.giveUp()
-        let spooling = try PartitionSpooling(
-            self.makeView(), at: self.appliedPosition, into: self.files.spool,
-            in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw,
-            bugs: self.limits.bugs)
-        self.spooling = spooling
-        return spooling
-    }
-
-    /// The rows as they are now, whatever is committed later. Nil while there is no file.
-    private func makeView() throws(StoreError) -> RowDatabase? {
-        guard self.number != nil else { return nil }
-        if self.limits.bugs.contains(.snapshotOfManyStates) { return try self.openRows() }
-        let view = try RowDatabase(
-            self.path, in: self.system,
-            Connection.Options(
-                synchronous: .normal, fileTag: self.files.tag, cacheSize: .kibibytes(256)))
-        try view.beginTransaction()
-        // The first read is what holds the rows.
-        _ = try AppliedPosition.read(from: view)
-        return view
-    }
-
-    package func makeSpool() throws(StoreError) -> any SnapshotSpool {
-        try FileSpool(self.files.arrivals, in: self.system.files)
-    }
-
-    package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
-        throws(StoreError) -> any SnapshotWork
-    {
-        try self.makeDirectory()
-        return PartitionInstallation(
-            self.files.unfinished, identity, from: source, in: self.system,
-            fileTag: self.files.tag, bugs: self.limits.bugs
-        ) { (position) throws(StoreError) in try self.takeOver(at: position) }
-    }
-
-    /// Puts the database that a snapshot has made in the place of the one in use.
-    private func takeOver(at position: AppliedPosition) throws(StoreError) {
-        let next = (self.number ?? 0) + 1
-        let path = self.files.rows(next)
-        try onDisk { () throws(DiskError) in
-            let files = self.system.files
-            let wal = DiskPath(self.files.unfinished.raw + "-wal")
-            if try files.exists(wal) { try files.remove(wal) }
-            try files.rename(self.files.unfinished, to: path)
-        }
-        do throws(DiskError) { try self.system.files.syncDirectory(path.parent) } catch {
-            // The new file may count after the next start, or may not: nothing that is done to the
-            // old one now is sure to last. As final as a failed sync, and for the same reason.
-            self.system.noteFailedSync(path)
-            throw StoreError(error)
-        }
-        // Renamed and synced: from here on the new rows are the partition.
-        let old = self.number
-        self.spooling?.giveUp()
-        self.rows = nil
-        self.application.forget()
-        self.bodyChanges.append(.unlisted)
-        self.number = next
-        self.gate = CommitGate()
-        self.position = position
-        self.committed = position
-        self.durable = position.index
-        self.mustReset = false
-        // It is installed whether this works or not: the next use opens it again.
-        try? self.open()
-        if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
-        // What was set aside is not needed any more.
-        try? onDisk { () throws(DiskError) in try self.files.discardAside(in: self.system.files) }
-    }
-
     /// Changes a row as a write that never reached the disk may: the row is another one, and
     /// neither a checksum nor the digest shows it. For simulations and tests.
     package func rot(_ table: Table, _ key: Bytes, to row: Bytes) throws(StoreError) {
@@ -472,7 +376,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     // MARK: Opening
 
-    private var path: DiskPath { self.files.rows(self.number ?? 1) }
+    var path: DiskPath { self.files.rows(self.number ?? 1) }
 
     private func beginTransaction() throws(StoreError) -> RowDatabase {
         if self.number == nil {
@@ -506,7 +410,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         return false
     }
 
-    private func makeDirectory() throws(StoreError) {
+    func makeDirectory() throws(StoreError) {
         try onDisk { () throws(DiskError) in
             let files = self.system.files
             try files.makeDirectory(self.files.directory)
@@ -520,13 +424,13 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.number = 1
     }
 
-    private func openRows() throws(StoreError) -> RowDatabase {
+    func openRows() throws(StoreError) -> RowDatabase {
         if let rows { return rows }
         try self.open()
         return self.rows!
     }
 
-    private func open() throws(StoreError) {
+    func open() throws(StoreError) {
         if self.cache == nil { self.cache = self.limits.caches?.share() }
         let rows = try RowDatabase(
             self.path, in: self.system,
@@ -535,6 +439,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 cacheSize: self.cache?.size ?? self.limits.cacheSize))
         self.position = try AppliedPosition.read(from: rows)
         self.committed = self.position
+        self.erasure = try ErasureMark.read(from: rows)
         rows.digest = self.position.digest
         self.writeCountAtCommit = 0
         self.rows = rows

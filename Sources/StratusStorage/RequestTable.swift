@@ -77,13 +77,29 @@ package struct RequestTable: Sendable {
     ) throws(StoreError) {
         guard position.index.raw % Self.cleanupInterval == 0 else { return }
         try self.load(rows)
-        var expired: [Bytes] = []
         let early: Int64 = bugs.contains(.identityForgottenEarly) ? 60_000 : 0
-        let end = Self.order(position.time.milliseconds + early)
+        _ = try self.remove(
+            before: position.time.milliseconds + early, countMax: Self.cleanupCountMax, in: &rows)
+    }
+
+    /// Removes rows whose deadline is past, some of them, whatever the entry's index.
+    /// - Returns: whether there were any.
+    package mutating func forgetExpired(at time: HybridTime, in rows: inout some RowStore)
+        throws(StoreError) -> Bool
+    {
+        try self.load(rows)
+        return try self.remove(before: time.milliseconds, countMax: 10_000, in: &rows) > 0
+    }
+
+    private mutating func remove(
+        before time: Int64, countMax: Int, in rows: inout some RowStore
+    ) throws(StoreError) -> Int {
+        var expired: [Bytes] = []
+        let end = Self.order(time)
         try rows.scan(.request, from: Bytes().span.bytes, to: end.span.bytes, descending: false) {
             key, _ in
             expired.append(Bytes(copying: key))
-            return expired.count < Self.cleanupCountMax ? .next : .stop
+            return expired.count < countMax ? .next : .stop
         }
         for key in expired {
             try rows.remove(.request, key.span.bytes)
@@ -91,6 +107,21 @@ package struct RequestTable: Sendable {
             // A later command may have used the identity again.
             if self.deadlines?[identity] == deadline { self.deadlines?[identity] = nil }
         }
+        return expired.count
+    }
+
+    /// The first deadline of those that are remembered, or the last one; nil: nothing is.
+    package static func deadline(isLast: Bool, in rows: borrowing some RowReader)
+        throws(StoreError) -> Int64?
+    {
+        var found: Bytes?
+        try rows.scan(
+            .request, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: isLast
+        ) { key, _ in
+            found = Bytes(copying: key)
+            return .stop
+        }
+        return try found.map { (key) throws(StoreError) in try Self.read(key).0 }
     }
 
     /// The rows may have gone back.

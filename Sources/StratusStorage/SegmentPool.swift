@@ -15,6 +15,12 @@ struct SegmentPool {
     private(set) var spares: [LogSegment]
     /// Whether something was released since the last look.
     private var mayFree = false
+    /// Segments through this sequence hold what was erased: they are not used again.
+    private(set) var expired: UInt64 = 0
+    /// The sequence of the segment that was last taken for use.
+    private var taken: UInt64 = 0
+    /// Files of expired segments that nobody needs: they are to be removed.
+    private(set) var condemned: [LogSegment] = []
 
     init(inUse: [LogSegment], spares: [LogSegment], limits: SegmentedLog.Limits) {
         self.inUse = inUse
@@ -35,12 +41,15 @@ struct SegmentPool {
     /// The lowest number no file has.
     var freeNumber: UInt32 {
         var number: UInt32 = 1
-        let used = Set((self.inUse + self.spares).map(\.number))
+        let used = Set((self.inUse + self.spares + self.condemned).map(\.number))
         while used.contains(number) { number += 1 }
         return number
     }
 
-    mutating func takeSpare() -> LogSegment? { self.spares.popLast() }
+    mutating func takeSpare() -> LogSegment? {
+        self.taken = (self.active?.header?.sequence ?? 0) + 1
+        return self.spares.popLast()
+    }
     /// A spare that must be made again before it is used.
     mutating func takeDoubtfulSpare() -> LogSegment? {
         self.spares.firstIndex { !$0.isWhole }.map { self.spares.remove(at: $0) }
@@ -60,6 +69,30 @@ struct SegmentPool {
         self.inUse.append(segment)
         self.mayFree = true
     }
+
+    // MARK: Expiring
+
+    /// All segments that there are, and one that is being taken for use, hold what was erased: each
+    /// is removed as soon as nobody needs it. Those that wait for their next use go at once.
+    mutating func expire() {
+        self.expired = max(self.active?.header?.sequence ?? 0, self.taken, self.expired)
+        self.condemned += self.spares
+        self.spares = []
+        self.mayFree = true
+    }
+
+    /// Whether the next batch has to begin another segment.
+    var isActiveExpired: Bool { (self.active?.header?.sequence ?? .max) <= self.expired }
+    /// Whether nothing from before the last ``expire()`` is left.
+    var hasExpired: Bool {
+        self.condemned.isEmpty && (self.inUse.first?.header?.sequence ?? .max) > self.expired
+    }
+
+    mutating func takeCondemned() -> [LogSegment] {
+        defer { self.condemned = [] }
+        return self.condemned
+    }
+    mutating func condemn(_ segments: [LogSegment]) { self.condemned += segments }
 
     // MARK: Letting go
 
@@ -92,12 +125,19 @@ struct SegmentPool {
 
     /// Makes spares of what nobody holds. Returns those that are too many: their files may go.
     mutating func free(among groups: [GroupID: GroupTail]) -> [LogSegment] {
-        guard self.mayFree else { return [] }
+        // What has expired is let go of as soon as it can be: nothing else may come that frees it.
+        let isExpiring = (self.inUse.first?.header?.sequence ?? .max) <= self.expired
+        guard self.mayFree || isExpiring else { return [] }
         self.mayFree = false
         var surplus: [LogSegment] = []
         while let oldest, self.holders(of: oldest, among: groups).isEmpty {
             self.inUse.removeFirst()
+            let sequence = oldest.header?.sequence ?? 0
             oldest.header = nil
+            if sequence <= self.expired {
+                self.condemned.append(oldest)
+                continue
+            }
             // One of another size than new ones have is not used again.
             if self.spares.count < self.spareCountMax, oldest.size == self.size {
                 self.spares.append(oldest)

@@ -79,7 +79,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
 
     package let damage: Damage
     let world: any World
-    let directory: DiskPath
+    package let directory: DiskPath
     let limits: Limits
     private let onEvent: @Sendable (LogEvent) -> Void
     private let lock = Mutex(())
@@ -465,6 +465,41 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.schedule(on: executor)
     }
 
+    // MARK: Expiring
+
+    func withSegments<Result>(_ body: (inout SegmentPool) -> Result) -> Result {
+        self.lock.withLock { _ in body(&self.segments) }
+    }
+
+    /// Removes files that nobody needs. What cannot be removed is tried again. With the lock held.
+    private func removeCondemned() {
+        let failed = self.segments.takeCondemned().filter { segment in
+            do throws(DiskError) {
+                if try self.world.files.exists(segment.path) {
+                    try self.world.files.remove(segment.path)
+                }
+                return false
+            } catch { return true }
+        }
+        self.segments.condemn(failed)
+    }
+
+    /// Removes files that nobody needs, and writes what waits, or else the hard state of one group
+    /// once more: a segment begins with it if one is due. Call it again and again until
+    /// ``hasExpired``.
+    package func advanceExpiry() {
+        let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
+            guard self.failure == nil else { return nil }
+            self.removeCondemned()
+            let known = self.groups.filter { $0.value.hardState != nil }.keys.min()
+            if self.queue.isEmpty, let group = known, let state = self.groups[group]?.hardState {
+                self.enqueue(.hardState(group, state))
+            }
+            return self.claimSchedule()
+        }
+        self.schedule(on: executor)
+    }
+
     private func putBack(_ items: [QueuedItem]) {
         self.lock.withLock { _ in
             self.hasNoRoom = true
@@ -592,7 +627,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             sequence: 0, salt: 0, position: self.position, number: self.batchNumber,
             itemCount: items.count, payloadSize: payloadSize)
         let active = self.lock.withLock { _ in self.segments.active }
-        let mustRotate = active.map { self.position + header.size > $0.size } ?? true
+        let isExpired = self.lock.withLock { _ in self.segments.isActiveExpired }
+        let mustRotate = active.map { self.position + header.size > $0.size || isExpired } ?? true
         let segment: LogSegment
         var state: [LogFormat.Item] = []
         if mustRotate {
@@ -655,6 +691,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             // If this fails the next start finds it and keeps it as a spare.
             try? self.world.files.remove(segment.path)
         }
+        self.removeCondemned()
         return touched.sorted().map { group in
             let tail = self.groups[group] ?? GroupTail()
             return .durable(

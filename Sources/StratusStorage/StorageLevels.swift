@@ -20,6 +20,16 @@ extension MasterKeyFile: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
+/// A row that builds before it leave as it is.
+extension ErasureMark: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+/// Builds before it do not look for the file.
+extension ErasureNote: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
 /// The level of the log's segments and batches, which ``BatchEncoder`` writes.
 extension LogFormat: FixedLevel {
     static var level: FeatureLevel { .one }

@@ -32,6 +32,7 @@ import Testing
         func retire(keeping keeps: @Sendable (GroupID) -> Bool) async -> [GroupID] {
             [GroupID(1), GroupID(2)].filter { !keeps($0) }
         }
+        func nodeRemains() async -> NodeRemains { NodeRemains() }
         func discard(_ groups: [GroupID]) async throws(StoreError) {
             let isDone = self.state.withLock { state in
                 state.discarded.append(groups)

@@ -32,14 +32,38 @@ import Testing
             .view(newerThan: 1), .observe(waking: []),
             .configure(.system, at: .zero, voters: [], learners: []),
             .transfer(.system, to: NodeID(1)), .changed(revision: 2), .health, .support,
+            .remains,
         ]
         for question in questions { #expect(question.encoded()[1] == question.number) }
         for reply: NodeReply in [
             .view(revision: 1, nil), .observed([]), .done(true), .health(NodeHealth()),
-            .support([]),
+            .support([]), .remains(NodeRemains()),
         ] {
             #expect(reply.encoded()[1] == reply.number)
         }
+    }
+
+    @Test func `what is left of erasures reads and writes as ever`() throws {
+        var remains = NodeRemains()
+        remains.isComplete = true
+        remains.isInLog = true
+        remains.partitionCount = 3
+        remains.sinceMilliseconds = 1_700_000_000_000
+        remains.clearedMilliseconds = 5
+        remains.positions = [.init(group: GroupID(513), applied: LogIndex(300))]
+        let reply = NodeReply.remains(remains)
+        #expect(try NodeReply(decoding: reply.encoded()) == reply)
+        // Never changed: a node of an earlier build reads it too.
+        let bytes: Bytes =
+            [1, 121, 3, 3] + [0x00, 0x68, 0xE5, 0xCF, 0x8B, 0x01, 0, 0] + [5, 0, 0, 0, 0, 0, 0, 0]
+            + [1] + [0x01, 0x02] + [0xAC, 0x02]
+        #expect(reply.encoded() == bytes)
+        #expect(reply.level == .two && NodeQuestion.remains.level == .two)
+        #expect(!remains.isCleared(through: [:]))
+        remains.isInLog = false
+        remains.partitionCount = 0
+        #expect(remains.isCleared(through: [GroupID(513): LogIndex(300)]))
+        #expect(!remains.isCleared(through: [GroupID(513): LogIndex(301)]))
     }
 
     @Test func `the files of a support answer come back as they were`() throws {

@@ -87,6 +87,9 @@ struct ThreeNodes {
     /// - Parameter build: of each node.
     init(
         seed: UInt64, adjust: (inout NodeReplicas.Setup) -> Void = { _ in },
+        opens:
+            ((FileSystem) -> @Sendable (GroupID) throws(StoreError) -> sending any NodePartition)? =
+            nil,
         build: (NodeID) -> FeatureLevel = { _ in .build }
     ) throws {
         let clock = SimulatedWorld(seed: seed)
@@ -125,6 +128,7 @@ struct ThreeNodes {
             setup.events.roleChanged = { group, _, _, leader in
                 if let leader { wires.router(of: id)?.leads(leader, group) }
             }
+            if let opens { setup.openPartition = opens(system) }
             adjust(&setup)
             let replicas = NodeReplicas(
                 setup, log: log, inbox: inbox, sender: Wire(id, wires), in: world, on: executor,
@@ -180,11 +184,15 @@ struct ThreeNodes {
     func hearAgain() { self.wires.hanging.withLock { $0 = nil } }
 
     func command(_ register: Bytes, _ value: Bytes) -> Command {
+        self.command(.write(register, value: value))
+    }
+
+    func command(_ body: RegisterCommand) -> Command {
         Command(
             kind: .reference, identity: self.clock.drawIdentity(),
             deadlineMilliseconds: self.clock.wallMilliseconds + 30_000,
             container: OneNode.container, schemaVersion: 0, principal: Principal(kind: .system),
-            body: RegisterCommand.write(register, value: value).encoded())
+            body: body.encoded())
     }
 
     /// Writes through whoever leads. Returns whether it was acknowledged.

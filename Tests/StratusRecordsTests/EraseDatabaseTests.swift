@@ -1,3 +1,4 @@
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import Testing
@@ -48,6 +49,56 @@ import Testing
         #expect(
             try bench.lookup("theirs", in: ZoneID.defaultName, database: other, as: stranger) != nil
         )
+    }
+
+    /// Without it nobody makes the file anew.
+    @Test func `an erasure says so, with the zones that jobs have still to remove`() throws {
+        var state = DataState()
+        var rows = MemoryRowStore()
+        var index: UInt64 = 0
+        func apply(_ command: Command) throws -> Bool {
+            index += 1
+            let position = EntryPosition(
+                index: LogIndex(index), time: HybridTime(milliseconds: 1_000 + Int64(index)))
+            _ = try state.apply(command, at: position, over: &rows)
+            return state.takeErased()
+        }
+        func command(_ body: RecordCommand, _ kind: Principal.Kind = .system) -> Command {
+            body.enveloped(
+                container: Bench.container, identity: RequestIdentity(high: 1, low: index),
+                deadlineMilliseconds: 100_000, schemaVersion: 0,
+                principal: Principal(kind: kind, userRecordName: kind == .user ? "_u" : ""))
+        }
+        let database = DatabaseID(container: Bench.container, scope: .private, owner: "_u")
+        let erase = command(.eraseDatabase(EraseDatabase(database: database)))
+        #expect(try !apply(erase), "there was nothing to erase")
+        let zones = (1...3).map {
+            ModifyZones.Operation(
+                .create, zone: "Z\($0)", drawnIncarnation: ZoneIncarnation(UInt64($0)))
+        }
+        let made = RecordCommand.modifyZones(ModifyZones(database: database, operations: zones))
+        #expect(try !apply(command(made, .user)))
+        #expect(try state.removing(over: rows) == nil)
+        #expect(try apply(erase))
+        let left = try #require(try state.removing(over: rows))
+        #expect(left.upperBound - left.lowerBound >= 2)
+        #expect(try !apply(command(.continueJobs(ContinueJobs(budget: 1_000)))))
+        #expect(try state.removing(over: rows) == nil)
+        // What is known of the person elsewhere.
+        for kind in [IdentityKey.Kind.account, .address, .listing, .user] {
+            let key = IdentityKey(kind, of: Bytes("home".utf8), [1])
+            let edits: [IdentityCommand.Change] = [
+                .put(body: [1], expiresAtMilliseconds: 0), .remove,
+            ]
+            for edit in edits {
+                let identity = IdentityCommand([IdentityCommand.Edit(key, edit)]).enveloped(
+                    identity: RequestIdentity(high: 2, low: index), deadlineMilliseconds: 100_000)
+                #expect(try apply(identity) == (edit == .remove), "\(kind)")
+            }
+        }
+        let forget = command(.forgetOutcomes)
+        #expect(state.forgetsOutcomes(forget) && !state.forgetsOutcomes(erase))
+        #expect(!state.forgetsOutcomes(command(.forgetOutcomes, .user)))
     }
 
     @Test func `tags and positions from before an erasure fit nothing after it`() throws {

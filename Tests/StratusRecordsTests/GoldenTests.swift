@@ -175,6 +175,7 @@ import Testing
             ("command-recover-1", .recover(.first)),
             ("command-recover-2", .recover(.second)),
             ("command-recover-3", .recover(.third)),
+            ("command-forget-outcomes-1", .forgetOutcomes),
             ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
             (
                 "command-modify-subscriptions-1",

@@ -253,6 +253,7 @@ import Testing
     @Test func `lists of identity rows end by bytes`() throws {
         var rows = SortedRows()
         let home = Bytes("home".utf8)
+        var hasErased = false
         for number in 0..<40 {
             let key = IdentityKey(.user, of: home, [UInt8(number)])
             let command = IdentityCommand([
@@ -262,7 +263,7 @@ import Testing
                 identity: RequestIdentity(high: 1, low: UInt64(number)),
                 deadlineMilliseconds: .max)
             let outcome = try IdentityState.apply(
-                command, at: HybridTime(milliseconds: 5), over: &rows)
+                command, at: HybridTime(milliseconds: 5), hasErased: &hasErased, over: &rows)
             #expect(try IdentityOutcome(decoding: outcome.body) == .done([1]))
         }
         var after: Bytes?

@@ -50,6 +50,17 @@ import Testing
         #expect(throws: DecodingError.self) { _ = try AppliedPosition(decoding: newer) }
     }
 
+    @Test func `an erasure's mark and note of version 1 read and write as ever`() throws {
+        let mark = ErasureMark(
+            index: LogIndex(300), sinceMilliseconds: 1_700_000_000_000, horizon: 77,
+            outcomesThrough: 1_700_000_030_000)
+        try Self.expect(mark.encoded(), "erasure-mark-1")
+        #expect(try ErasureMark(decoding: mark.encoded()) == mark)
+        let note = ErasureNote.encode(1_700_000_000_000)
+        try Self.expect(note, "erasure-note-1")
+        #expect(try ErasureNote.decode(note) == 1_700_000_000_000)
+    }
+
     @Test func `a data directory's stamp of version 1 reads and writes as ever`() throws {
         let world = SimulatedWorld(seed: 4)
         let directory = try DataDirectory(in: world)

@@ -41,6 +41,8 @@ package protocol MemberReplicas: LocalReplicas {
     func retire(keeping keeps: @Sendable (GroupID) -> Bool) async -> [GroupID]
     /// Removes the files of retired groups, once nothing of their log can come back.
     func discard(_ groups: [GroupID]) async throws(StoreError)
+    /// What is left to do here about what was erased.
+    func nodeRemains() async -> NodeRemains
 }
 
 extension NodeReplicas: MemberReplicas {}

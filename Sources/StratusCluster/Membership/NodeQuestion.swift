@@ -19,6 +19,7 @@ package import StratusPlacement
 // |       | 8 attend (level 2): 4 node, flag whole, count of databases, 8 each                |
 // |       | 9 stirred (level 2): count of databases, 8 each                                   |
 // |       | 32 support (level 2)                                                              |
+// |       | 121 remains (level 2)                                                             |
 //
 // Its answer, version 1
 //
@@ -33,6 +34,7 @@ package import StratusPlacement
 // |       |   8 end of the certificate, count of complaints, each two texts, count of groups led, |
 // |       |   varint revision, 8 resident bytes, 8 requests in flight                         |
 // |       | 32 support (level 2): count of files, each a text name and prefixed bytes         |
+// |       | 121 remains (level 2): see `NodeRemains.swift`                                    |
 // | …     | observation: 2 group, 4 leader, prefixed configuration, varint index, flag        |
 // |       |   committed, count of nodes caught up, 4 each                                      |
 
@@ -58,6 +60,8 @@ package enum NodeQuestion: Sendable, Equatable {
     case stirred([UInt64])
     /// What the node says of itself to whoever looks into a problem.
     case support
+    /// What the node has still to do so that nothing of what was erased is left on its disk.
+    case remains
 }
 
 package enum NodeReply: Sendable, Equatable {
@@ -66,6 +70,7 @@ package enum NodeReply: Sendable, Equatable {
     case done(Bool)
     case health(NodeHealth)
     case support([SupportFile])
+    case remains(NodeRemains)
 }
 
 /// One part of what a node says of itself to whoever looks into a problem: its status, its metrics,
@@ -145,6 +150,7 @@ extension NodeQuestion {
             writer.write(9 as UInt8)
             writer.write(names: databases)
         case .support: writer.write(32 as UInt8)
+        case .remains: writer.write(121 as UInt8)
         }
         return writer.bytes
     }
@@ -178,6 +184,7 @@ extension NodeQuestion {
             self = .attend(node: node, databases: try reader.names(), isWhole: isWhole)
         case 9: self = .stirred(try reader.names())
         case 32: self = .support
+        case 121: self = .remains
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -226,6 +233,9 @@ extension NodeReply {
                 writer.write(text: file.name)
                 writer.write(prefixed: file.contents)
             }
+        case .remains(let remains):
+            writer.write(121 as UInt8)
+            remains.write(to: &writer)
         }
         return writer.bytes
     }
@@ -255,6 +265,7 @@ extension NodeReply {
                 files.append(SupportFile(name: name, contents: Bytes(try reader.prefixed())))
             }
             self = .support(files)
+        case 121: self = .remains(try NodeRemains(from: &reader))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

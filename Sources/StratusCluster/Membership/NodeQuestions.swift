@@ -65,6 +65,7 @@ package struct NodeQuestions: Sendable {
             self.polls(question)
             return .done(true)
         case .support: return .support(await self.support())
+        case .remains: return .remains(await self.replicas.nodeRemains())
         }
     }
 }

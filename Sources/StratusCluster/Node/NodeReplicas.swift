@@ -80,6 +80,9 @@ package actor NodeReplicas {
     nonisolated let reserved = Mutex(ReserveFigures())
     nonisolated let watched = Mutex(OwnState())
     nonisolated let retained = Mutex(RetentionFigures())
+    nonisolated let remained = Mutex(RemainsFigures())
+    var remains = Remains()
+    var remainsAskedAt = MonotonicTime(nanoseconds: 0)
     /// See ``toldOfBodies(in:)``.
     nonisolated let told = Mutex<[GroupID: (index: LogIndex, milliseconds: Int64)]>([:])
     /// Shows what the storage thread is doing.
@@ -208,6 +211,7 @@ package actor NodeReplicas {
             let reserve = self.reserved.withLock { $0.reserve.raw }
             return ByteCount(max(0, Int(clamping: space.free) - reserve))
         }
+        self.recallRemains()
         var effects: [ReplicaHost.Effect] = []
         // Alone there is nobody to beat to, and nobody to resign to.
         if self.setup.isClustered || !self.setup.peers.isEmpty {
@@ -343,6 +347,9 @@ package actor NodeReplicas {
         }
         return false
     }
+
+    /// Whether every group that the disk held at the start was opened, or could not be.
+    var hasOpenedAll: Bool { self.unasked?.isEmpty ?? false }
 
     /// Hands the group out once more by ``groupsWithNews()``.
     package func lookAgain(at group: GroupID) { self.members[group]?.jobsSeen = nil }
@@ -578,6 +585,7 @@ package actor NodeReplicas {
             if hasMail { self.noteMail(of: group) }
             if hasEvents { self.noteEvents(of: group) }
             self.tellBodies(of: group)
+            self.noteErasure(of: group)
         case .snapshotLacksRoom: self.lacksSnapshotRoom(group)
         case .gaveUp(let node, let index): self.gaveUp(node, of: group, after: index)
         case .differs(let node, let index):
@@ -590,6 +598,8 @@ package actor NodeReplicas {
         case .rebuilt(let index):
             self.setup.events.alarm(
                 group, "the differing rows were replaced by a snapshot at entry \(index)")
+        case .rebuildFailed(let error): self.rebuildFailed(group, error)
+        case .fileRebuilt: self.fileRebuilt(group)
         case .send, .wake, .resigned, .changed, .reached: break
         }
     }
@@ -643,7 +653,7 @@ package actor NodeReplicas {
         }
     }
 
-    private func fence(_ why: String) {
+    func fence(_ why: String) {
         guard self.fault == nil else { return }
         self.faultText.withLock { $0 = why }
         self.setup.events.fenced(why)
@@ -663,7 +673,7 @@ package actor NodeReplicas {
 
     // MARK: Time
 
-    private func wake(at time: MonotonicTime) {
+    func wake(at time: MonotonicTime) {
         if let wakeAt, wakeAt <= time { return }
         self.wakeAt = time
         // Work goes on behind what has come in meanwhile.
@@ -733,6 +743,7 @@ package actor NodeReplicas {
             self.unopenable[group] = nil
             if let problem = replica.problem { self.setup.events.alarm(group, problem) }
             self.tellOpened(group)
+            self.noteErasure(of: group)
             self.host.add(replica, at: now, into: &effects)
             return nil
         } catch {
@@ -749,7 +760,12 @@ package actor NodeReplicas {
 
     private func keepHouse() {
         let now = self.world.now
-        guard now >= self.housekeepAt, self.fault == nil else { return }
+        guard self.fault == nil else { return }
+        guard now >= self.housekeepAt else {
+            // What is due after an erasure waits for nobody's events.
+            if !self.remains.isNothing { self.wake(at: self.housekeepAt) }
+            return
+        }
         self.housekeepAt = now + Self.housekeepingInterval
         for group in self.host.allGroups {
             // A WAL that was copied whole keeps its size until the next commit.
@@ -774,6 +790,7 @@ package actor NodeReplicas {
         }
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
         self.lookAtRetention(at: now)
+        self.lookAtRemains(at: now)
         self.catchUpOnBodies()
         self.kept.keepOnly { self.members[$0]?.partition.isCurrent($1) == true }
         self.closeIdle()
@@ -859,8 +876,14 @@ package actor NodeReplicas {
     }
 
     /// The log is long: those who hold its oldest part make their state durable, or are moved.
-    private func freeOldestSegment(at now: MonotonicTime) {
-        let keepsForFollowers = !self.isLogTooLarge
+    ///
+    /// - Parameters:
+    ///   - isExpiring: all that the log holds is to go, not only what is too much.
+    ///   - keepsForFollowers: whether followers that are behind may keep the log long.
+    func freeOldestSegment(
+        at now: MonotonicTime, isExpiring: Bool = false, keepsForFollowers: Bool = true
+    ) {
+        let keepsForFollowers = keepsForFollowers && !self.isLogTooLarge
         for group in self.log.holdersOfOldest {
             var effects: [ReplicaHost.Effect] = []
             guard self.open(group, at: now, into: &effects) == nil else { continue }
@@ -881,7 +904,7 @@ package actor NodeReplicas {
         }
         // What is left is not committed, or a follower needs it. Little of it is written again, so
         // that it does not keep what others have written since.
-        guard self.log.isOldestWorthMoving else { return }
+        guard self.log.isOldestWorthMoving || (isExpiring && !keepsForFollowers) else { return }
         for group in self.log.holdersOfOldest
         where self.members[group]?.isCheckpointing != true {
             try? self.log.moveForward(group)
@@ -896,6 +919,7 @@ package actor NodeReplicas {
         guard surplus > 0 else { return }
         let idle = open.filter {
             !$0.value.isCheckpointing && !$0.value.partition.isSpooling && self.isWell($0.key)
+                && self.host.replica(of: $0.key)?.isRebuilding != true
         }.sorted {
             ($0.value.usedAt, $0.key) < ($1.value.usedAt, $1.key)
         }

@@ -102,10 +102,11 @@ extension NumberFamily {
                     44: "modify documents", 50: "placed", 51: "note buckets",
                     60: "modify records with words", 61: "modify records with words and assets",
                     62: "install schema with long texts", 63: "extend schema with long texts",
-                    110: "reseal fields", 120: "rewrap key", 131: "recover, third edition",
+                    110: "reseal fields", 120: "rewrap key", 122: "forget outcomes",
+                    131: "recover, third edition",
                 ]
             )
-        ], blocks: [20, 25, 28, 40, 44, 50, 60, 110, 120, 131])
+        ], blocks: [20, 25, 28, 40, 44, 50, 60, 110, 120, 122, 131])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -177,10 +178,11 @@ extension NumberFamily {
         [
             1: "view", 2: "observe", 3: "configure", 4: "transfer", 5: "changed", 6: "health",
             7: "offer",
-        ], later: [(.two, [8: "attend", 9: "stirred", 32: "support"])], blocks: [32])
+        ], later: [(.two, [8: "attend", 9: "stirred", 32: "support", 121: "remains"])],
+        blocks: [32, 121])
     package static let nodeReply = NumberFamily(
         "node reply", [1: "view", 2: "observed", 3: "done", 4: "health"],
-        later: [(.two, [32: "support"])], blocks: [32])
+        later: [(.two, [32: "support", 121: "remains"])], blocks: [32, 121])
 
     // MARK: Questions to a partition
 

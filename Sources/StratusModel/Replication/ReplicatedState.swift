@@ -33,6 +33,18 @@ package protocol ReplicatedState: Sendable {
     /// ``forget()``.
     mutating func takeBodyChanges() -> [BodyChange]
 
+    /// Whether an entry applied since the last call has erased what somebody had, at once or by work
+    /// that it left. The answer ends with ``forget()``.
+    mutating func takeErased() -> Bool
+
+    /// The numbers of what was taken out of reach and is not removed yet: the least and the
+    /// greatest. They are given in ascending order and never twice. Nil: all is removed.
+    func removing(over rows: borrowing some RowReader) throws(StoreError) -> ClosedRange<UInt64>?
+
+    /// Whether outcomes whose time is over are to be removed with the command: they name what was
+    /// erased, and nothing else may come for a long time.
+    func forgetsOutcomes(_ command: Command) -> Bool
+
     /// Tells which builds can apply the command. A leader asks before it appends and every replica
     /// before it applies: a command from a later build must stop the replica, not change nothing.
     func reading(of command: Command) -> CommandReading
@@ -44,6 +56,14 @@ extension ReplicatedState {
     package func holdings(in command: Command) -> [CopyHolding]? { nil }
 
     package mutating func takeBodyChanges() -> [BodyChange] { [] }
+
+    package mutating func takeErased() -> Bool { false }
+
+    package func forgetsOutcomes(_ command: Command) -> Bool { false }
+
+    package func removing(over rows: borrowing some RowReader) throws(StoreError)
+        -> ClosedRange<UInt64>?
+    { nil }
 }
 
 extension ReplicatedState {

@@ -24,7 +24,8 @@ import StratusQuery
 // |       | 60 modify records whose long texts are cut, 61 the same and assets are resolved, |
 // |       | 62 install schema, 63 extend schema, both with indexes of long texts,            |
 // |       | 110 reseal fields: see `ResealCoding.swift`,                                     |
-// |       | 120 rewrap key: see `RewrapCoding.swift`                                         |
+// |       | 120 rewrap key: see `RewrapCoding.swift`,                                        |
+// |       | 122 forget outcomes (nothing follows)                                            |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
 // a public one. In rows and questions also 1 byte 4, text owner, 1 number, 1 count: a bucket of a
@@ -95,7 +96,7 @@ extension RecordCommand {
         case .reserveReferences(let reserve):
             writer.write((reserve.edition == .first ? 7 : 9) as UInt8)
             reserve.write(to: &writer)
-        case .recover: writer.write(self.number)
+        case .recover, .forgetOutcomes: writer.write(self.number)
         case .auditLinks(let audit):
             writer.write(10 as UInt8)
             writer.write(partOf: audit.database)
@@ -228,6 +229,7 @@ extension RecordCommand {
         case 44:
             self = .modifyDocuments(try ModifyDocuments(from: &reader, container: container))
         case 110: self = .resealFields(try ResealFields(from: &reader, container: container))
+        case 122: self = .forgetOutcomes
         case 120: self = .rewrapKey(try RewrapKey(from: &reader, container: container))
         default: throw DecodingError(.malformed, at: 1)
         }

@@ -37,6 +37,7 @@ extension RecordCommand: Levelled {
         case .modifyDocuments: 44
         case .resealFields: 110
         case .rewrapKey: 120
+        case .forgetOutcomes: 122
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }

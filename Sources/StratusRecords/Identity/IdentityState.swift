@@ -29,8 +29,10 @@ enum IdentityState {
 
     // MARK: Applying
 
+    /// - Parameter hasErased: set where a row about a person was removed.
     static func apply(
-        _ command: Command, at time: HybridTime, over rows: inout some RowStore
+        _ command: Command, at time: HybridTime, hasErased: inout Bool,
+        over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
         guard let body = try? IdentityCommand(decoding: command.body) else {
             return Outcome(.unreadable)
@@ -40,6 +42,7 @@ enum IdentityState {
             return Outcome(.decided, body: IdentityOutcome.refused.encoded())
         }
         let outcome = try Self.apply(body, at: time.milliseconds, over: &rows)
+        if case .done = outcome, body.edits.contains(where: \.removesPerson) { hasErased = true }
         return Outcome(.decided, body: outcome.encoded())
     }
 
@@ -227,5 +230,13 @@ struct Counter: Equatable {
         self.count = try reader.varint()
         self.firstMilliseconds = try reader.signed()
         try reader.finish()
+    }
+}
+
+extension IdentityCommand.Edit {
+    /// Accounts, their addresses and their listing, and the users of containers go only with the person.
+    fileprivate var removesPerson: Bool {
+        guard case .remove = self.change else { return false }
+        return [.account, .address, .listing, .user].contains(self.key.kind)
     }
 }

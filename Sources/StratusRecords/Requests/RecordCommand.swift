@@ -35,6 +35,8 @@ package enum RecordCommand: Sendable, Equatable {
     /// Stratus' own: after a database got a newer key.
     case resealFields(ResealFields)
     case rewrapKey(RewrapKey)
+    /// Stratus' own: after an erasure, removes outcomes of commands whose time is over.
+    case forgetOutcomes
 }
 
 /// `records/modify`: operations on one zone.

@@ -6,6 +6,8 @@ package import StratusModel
 /// A command or a query of another kind changes nothing and is refused.
 package struct DataState: ReplicatedState {
     private(set) var records: RecordState
+    /// Not yet taken by ``takeErased()``.
+    private var hasErased = false
 
     package init(
         bounds: RecordState.Bounds = RecordState.Bounds(), bugs: PlantedBugs = PlantedBugs()
@@ -25,7 +27,9 @@ package struct DataState: ReplicatedState {
     ) throws(StoreError) -> Outcome {
         switch command.kind {
         case .records: try self.records.apply(command, at: position, over: &rows)
-        case .identity: try IdentityState.apply(command, at: position.time, over: &rows)
+        case .identity:
+            try IdentityState.apply(
+                command, at: position.time, hasErased: &self.hasErased, over: &rows)
         case .mail: try self.records.take(command, at: position, over: &rows)
         case .system, .reference: Outcome(.unreadable)
         }
@@ -58,9 +62,28 @@ package struct DataState: ReplicatedState {
         }
     }
 
-    package mutating func forget() { self.records.forget() }
+    package mutating func forget() {
+        self.records.forget()
+        self.hasErased = false
+    }
 
     package mutating func takeBodyChanges() -> [BodyChange] { self.records.takeBodyChanges() }
+
+    package mutating func takeErased() -> Bool {
+        defer { self.hasErased = false }
+        return self.records.takeErased() || self.hasErased
+    }
+
+    package func forgetsOutcomes(_ command: Command) -> Bool {
+        guard command.kind == .records, command.principal.kind == .system,
+            command.body.count == 2
+        else { return false }
+        return command.body == RecordCommand.forgetOutcomes.encoded()
+    }
+
+    package func removing(over rows: borrowing some RowReader) throws(StoreError)
+        -> ClosedRange<UInt64>?
+    { try RecordState.removing(over: rows) }
 
     /// Beside the command's own numbers, those of the rows that it names and of the mail that it
     /// brings.

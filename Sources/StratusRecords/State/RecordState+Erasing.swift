@@ -12,6 +12,7 @@ extension RecordState {
         guard var database = try self.cache.database(erase.database, over: rows) else {
             return .erased(progress)
         }
+        self.hasErased = true
         try self.destroyKeys(of: database.number, erase.database, over: &rows)
         let limit = min(max(erase.zoneCount, 1), EraseDatabase.zoneCountMax)
         let start = Keys.zonePrefix(database.number)
@@ -76,6 +77,34 @@ extension RecordState {
             if left == 0 { return try StoredRows.isWatched(database, over: rows) }
         }
         return false
+    }
+}
+
+extension RecordState {
+    mutating func takeErased() -> Bool {
+        defer { self.hasErased = false }
+        return self.hasErased
+    }
+
+    /// The numbers of the zones that jobs have still to purge: the least and the greatest.
+    static func removing(over rows: borrowing some RowReader) throws(StoreError)
+        -> ClosedRange<UInt64>?
+    {
+        var numbers: [UInt64] = []
+        for kind in [Job.purgeKind, Job.assetPurgeKind] {
+            let (start, end) = ([kind] as Bytes, [kind + 1] as Bytes)
+            for descending in [false, true] {
+                guard
+                    let found = try rows.rows(
+                        .job, from: start, to: end, descending: descending, limit: 1
+                    ).first?.key
+                else { break }
+                guard found.count == 5 else { throw StoreError(.unreadable, "job") }
+                numbers.append(found[1...].reduce(0) { $0 << 8 | UInt64($1) })
+            }
+        }
+        guard let least = numbers.min(), let greatest = numbers.max() else { return nil }
+        return least...greatest
     }
 }
 

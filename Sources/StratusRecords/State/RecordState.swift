@@ -42,6 +42,8 @@ package struct RecordState: Sendable {
     var cache = RowCache()
     /// Not yet taken by ``takeBodyChanges()``.
     var bodyChanges = BodyChanges()
+    /// Not yet taken by ``takeErased()``.
+    var hasErased = false
 
     init(bounds: Bounds, bugs: PlantedBugs) {
         self.bounds = bounds
@@ -50,6 +52,7 @@ package struct RecordState: Sendable {
 
     mutating func forget() {
         self.bodyChanges.forget()
+        self.hasErased = false
         if self.bugs.contains(.rowCacheKept) { return }
         self.cache.forget()
     }
@@ -64,6 +67,12 @@ package struct RecordState: Sendable {
         else { return Outcome(.unreadable) }
         switch body {
         case .modifyRecords(let modify):
+            // Stratus itself deletes records only of somebody who is being erased.
+            if command.principal.kind == .system,
+                modify.operations.contains(where: { $0.kind == .forceDelete })
+            {
+                self.hasErased = true
+            }
             return try self.apply(modify, of: command, at: position.time, over: &rows)
         case .modifyZones(let modify):
             let outcome = try self.apply(modify, of: command, over: &rows)
@@ -112,6 +121,10 @@ package struct RecordState: Sendable {
             return Outcome(.decided, body: outcome.encoded())
         case .rewrapKey(let rewrap):
             let outcome = try self.apply(rewrap, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .forgetOutcomes:
+            // Whoever applies commands does it.
+            let outcome = RecordOutcome.jobs(JobProgress(rowCount: 0, hasMore: false))
             return Outcome(.decided, body: outcome.encoded())
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)

@@ -118,6 +118,8 @@ extension RecordState {
             modify: ModifySubscriptions(database: id, operations: []),
             watch: try self.cache.watch(of: database, over: rows))
         try edit.removeAll(over: &rows)
+        // Only those of somebody who is being erased are forgotten.
+        if edit.hasChanged { self.hasErased = true }
         try edit.flush(into: &rows, cache: &self.cache)
         for follower in [NewsFollower.poll, .device] {
             let start = Keys.followers(database, of: subscriber, as: follower)
@@ -186,7 +188,7 @@ struct SubscriptionEdit {
     let subscriber: String
     let modify: ModifySubscriptions
     private(set) var watch: WatchRow
-    private var hasChanged = false
+    private(set) var hasChanged = false
     /// How many the owner has here, and the bytes of their rows; counted once.
     private var own: (count: Int, size: Int)?
 

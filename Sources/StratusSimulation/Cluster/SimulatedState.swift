@@ -56,6 +56,18 @@ package struct SimulatedState: ReplicatedState {
         return outcome
     }
 
+    package mutating func takeErased() -> Bool {
+        self.content == .records && self.records.takeErased()
+    }
+
+    package func forgetsOutcomes(_ command: Command) -> Bool {
+        self.content == .records && self.records.forgetsOutcomes(command)
+    }
+
+    package func removing(over rows: borrowing some RowReader) throws(StoreError)
+        -> ClosedRange<UInt64>?
+    { self.content == .records ? try self.records.removing(over: rows) : nil }
+
     package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
         throws(StoreError) -> QueryAnswer
     {

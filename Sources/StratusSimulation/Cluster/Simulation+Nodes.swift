@@ -383,7 +383,8 @@ extension Simulation {
             self.note("\(group) \(node.id) differs from \(peer) at \(index)")
         case .diverged(let index): self.diverged(group, on: node, at: index)
         case .rebuilt(let index): self.rebuilt(group, on: node, at: index)
-        case .send, .wake, .resigned, .applied, .snapshotLacksRoom: break
+        case .rebuildFailed(let error): self.note("\(group) \(node.id) rebuild failed: \(error)")
+        case .send, .wake, .resigned, .applied, .snapshotLacksRoom, .fileRebuilt: break
         }
     }
 

@@ -65,6 +65,8 @@ struct SimulatedReplicas: MemberReplicas {
         return self.life.simulation.retire(on: self.life.node, keeping: keeps)
     }
 
+    func nodeRemains() async -> NodeRemains { NodeRemains() }
+
     func discard(_ groups: [GroupID]) async throws(StoreError) {
         var waitCount = 0
         while groups.contains(where: { self.life.node.log?.hasUnsyncedCut(of: $0) == true }) {

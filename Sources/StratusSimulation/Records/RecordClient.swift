@@ -35,7 +35,8 @@ extension RecordCommand {
             .modifyKeyValues, .modifyDocuments:
             self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
-            .loseBody, .modifySubscriptions, .followNews, .noteBuckets, .resealFields,
+            .loseBody, .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets,
+            .resealFields,
             .rewrapKey:
             nil
         }

@@ -1,0 +1,209 @@
+import StratusCoding
+package import StratusModel
+import StratusSQLite
+
+/// Snapshots of a partition, and files that take the place of the one in use.
+extension PartitionStore {
+    // MARK: Snapshots
+
+    /// Whether a snapshot holds a view of the rows: no checkpoint is complete before it is spooled.
+    package var isSpooling: Bool { self.spooling?.holdsView ?? false }
+
+    package func snapshot() throws(StoreError) -> any SnapshotSpooling {
+        try self.makeSpooling()
+    }
+
+    private func makeSpooling() throws(StoreError) -> PartitionSpooling {
+        try self.commit()
+        self.spooling?.giveUp()
+        let spooling = try PartitionSpooling(
+            self.makeView(), at: self.appliedPosition, into: self.files.spool,
+            in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw,
+            bugs: self.limits.bugs)
+        self.spooling = spooling
+        return spooling
+    }
+
+    /// The rows as they are now, whatever is committed later. Nil while there is no file.
+    private func makeView() throws(StoreError) -> RowDatabase? {
+        guard self.number != nil else { return nil }
+        if self.limits.bugs.contains(.snapshotOfManyStates) { return try self.openRows() }
+        let view = try RowDatabase(
+            self.path, in: self.system,
+            Connection.Options(
+                synchronous: .normal, fileTag: self.files.tag, cacheSize: .kibibytes(256)))
+        try view.beginTransaction()
+        // The first read is what holds the rows.
+        _ = try AppliedPosition.read(from: view)
+        return view
+    }
+
+    package func makeSpool() throws(StoreError) -> any SnapshotSpool {
+        try FileSpool(self.files.arrivals, in: self.system.files)
+    }
+
+    package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
+        throws(StoreError) -> any SnapshotWork
+    {
+        let state = self.application.state
+        return try self.makeInstallation(
+            identity, from: source,
+            mark: { (rows, position) throws(StoreError) in
+                // What jobs have still to remove will be in freed pages here too.
+                guard let left = try state.removing(over: rows) else { return nil }
+                return ErasureMark(
+                    index: position.index, sinceMilliseconds: position.time.milliseconds,
+                    horizon: left.upperBound,
+                    outcomesThrough: try RequestTable.deadline(isLast: true, in: rows) ?? 0)
+            }
+        ) { (position) throws(StoreError) in try self.takeOver(at: position) }
+    }
+
+    /// - Parameter mark: what the new rows owe to erasures.
+    func makeInstallation(
+        _ identity: SnapshotIdentity, from source: any SnapshotSource,
+        mark: @escaping (RowDatabase, AppliedPosition) throws(StoreError) -> ErasureMark?,
+        _ end: @escaping (AppliedPosition) throws(StoreError) -> Void
+    ) throws(StoreError) -> PartitionInstallation {
+        try self.makeDirectory()
+        return PartitionInstallation(
+            self.files.unfinished, identity, from: source, in: self.system,
+            fileTag: self.files.tag, bugs: self.limits.bugs, mark: mark, takeOver: end)
+    }
+
+    /// Puts the database that was made beside the one in use in its place.
+    func takeOver(at position: AppliedPosition) throws(StoreError) {
+        let next = (self.number ?? 0) + 1
+        let path = self.files.rows(next)
+        try onDisk { () throws(DiskError) in
+            let files = self.system.files
+            let wal = DiskPath(self.files.unfinished.raw + "-wal")
+            if try files.exists(wal) { try files.remove(wal) }
+            try files.rename(self.files.unfinished, to: path)
+        }
+        do throws(DiskError) { try self.system.files.syncDirectory(path.parent) } catch {
+            // The new file may count after the next start, or may not: nothing that is done to the
+            // old one now is sure to last. As final as a failed sync, and for the same reason.
+            self.system.noteFailedSync(path)
+            throw StoreError(error)
+        }
+        // Renamed and synced: from here on the new rows are the partition.
+        let old = self.number
+        self.spooling?.giveUp()
+        self.rows = nil
+        self.application.forget()
+        self.bodyChanges.append(.unlisted)
+        self.number = next
+        self.gate = CommitGate()
+        self.position = position
+        self.committed = position
+        self.durable = position.index
+        self.mustReset = false
+        // It is installed whether this works or not: the next use opens it again.
+        try? self.open()
+        if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
+        // What was set aside is not needed any more.
+        try? onDisk { () throws(DiskError) in try self.files.discardAside(in: self.system.files) }
+    }
+
+    // MARK: Erasures
+
+    package func erasureStanding() throws(StoreError) -> ErasureStanding {
+        guard let erasure, self.number != nil else { return .over }
+        let rows = try self.openRows()
+        if let left = try self.application.state.removing(over: rows),
+            left.lowerBound <= erasure.horizon
+        {
+            return .removing
+        }
+        let first = try RequestTable.deadline(isLast: false, in: rows)
+        guard let first, first <= erasure.outcomesThrough else { return .over }
+        return .remembering(through: erasure.outcomesThrough)
+    }
+
+    package func rebuild(reading entries: @escaping (LogIndex) throws(StoreError) -> [Entry])
+        throws(StoreError) -> any RebuildWork
+    {
+        guard self.number != nil, !self.isSpooling else {
+            throw StoreError(.busy, "there is no file, or a snapshot is made of it")
+        }
+        // Where something is still to be removed, the new file is not the last.
+        var mark = try self.erasureStanding() == .over ? nil : self.erasure
+        let spooling = try self.makeSpooling()
+        mark?.sinceMilliseconds = self.position.time.milliseconds
+        return PartitionRebuild(of: self, spooling, keeping: mark, reading: entries)
+    }
+
+    /// Knows nothing of the rows in use.
+    var freshApplication: CommandApplication<State> {
+        var application = self.application
+        application.forget()
+        return application
+    }
+
+    /// The file at the place where rows are made, which is whole.
+    func openUnfinished() throws(StoreError) -> RowDatabase {
+        try RowDatabase(
+            self.files.unfinished, in: self.system,
+            Connection.Options(synchronous: .normal, fileTag: self.files.tag))
+    }
+
+    enum Applied {
+        case applied(Outcome)
+        /// Nothing was done.
+        case newer(NewerEntry)
+    }
+
+    /// Applies an entry to rows, and moves their position behind it.
+    ///
+    /// - Parameter mark: what the rows owe to erasures; written with them.
+    static func apply(
+        _ entry: Entry, over rows: RowDatabase, by application: inout CommandApplication<State>,
+        at position: inout AppliedPosition, marking mark: inout ErasureMark?, build: FeatureLevel
+    ) throws(StoreError) -> Applied {
+        var outcome = Outcome(.none)
+        switch entry.kind {
+        case .command, .mail:
+            let command = try? Command(decoding: entry.payload)
+            let reading =
+                command.map { application.state.reading(of: $0) }
+                ?? Command.readingOfEnvelope(entry.payload)
+            if case .newer(let what) = reading.asSeen(by: build) {
+                return .newer(NewerEntry(index: entry.index, what: what, build: build))
+            }
+            if let command, (command.kind == .mail) == (entry.kind == .mail) {
+                var store = rows
+                outcome = try application.apply(
+                    command, at: EntryPosition(index: entry.index, time: entry.time), over: &store)
+            } else {
+                outcome = Outcome(.unreadable)
+            }
+        case .configuration: position.configuration = entry.payload
+        case .noop: break
+        }
+        position.advance(past: entry)
+        let (hasErased, hasForgotten) = (
+            application.state.takeErased(), application.takeForgotten()
+        )
+        guard hasErased || hasForgotten else { return .applied(outcome) }
+        let left = hasErased ? try application.state.removing(over: rows) : nil
+        let last = hasErased ? try RequestTable.deadline(isLast: true, in: rows) : nil
+        let made = ErasureMark(
+            index: entry.index,
+            sinceMilliseconds: mark?.sinceMilliseconds ?? position.time.milliseconds,
+            horizon: max(left?.upperBound ?? 0, mark?.horizon ?? 0),
+            outcomesThrough: max(last ?? 0, mark?.outcomesThrough ?? 0))
+        var store = rows
+        try made.write(to: &store)
+        mark = made
+        return .applied(outcome)
+    }
+}
+
+extension AppliedPosition {
+    mutating func advance(past entry: Entry) {
+        self.index = entry.index
+        self.term = entry.term
+        self.time = max(self.time, entry.time)
+    }
+}
