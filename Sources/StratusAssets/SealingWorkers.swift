@@ -8,9 +8,13 @@ package final class SealingWorkers: Sendable {
     private let threads: [WorkerThread]
     private let turn = Atomic(0)
 
-    /// - Parameter count: one at least.
-    package init(count: Int) {
-        self.threads = (0..<max(1, count)).map { WorkerThread(name: "sealing-\($0)", yields: true) }
+    /// - Parameters:
+    ///   - count: one at least.
+    ///   - yields: see ``WorkerThread``.
+    package init(count: Int, yields: Bool = false) {
+        self.threads = (0..<max(1, count)).map {
+            WorkerThread(name: "sealing-\($0)", yields: yields)
+        }
     }
 
     /// The next thread: each body stays on one, since its chunks are hashed in order.

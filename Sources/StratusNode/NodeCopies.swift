@@ -162,7 +162,7 @@ final class NodeCopies: Sendable {
             removed: { group in inbox.post(.removed, of: group) })
         let count = settings.integer("assets.workers")
         self.workers = SealingWorkers(
-            count: count > 0 ? count : max(1, ProcessFacts.coreCount - 1))
+            count: count > 0 ? count : max(1, ProcessFacts.coreCount - 1), yields: true)
         self.bodies = SealedBodies(
             courier ?? LoneCarrier(keeper, as: own), as: own, workers: self.workers,
             now: { world.now },

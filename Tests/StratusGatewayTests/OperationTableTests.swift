@@ -192,7 +192,7 @@ import WireScenarios
         #expect(
             Self.table.operation(at: Self.echo + "files/a")?.patience == .total(.seconds(3_600)))
         // What waits for a change bounds its wait by itself.
-        let held = OperationTable.standard.operations.filter { $0.patience == .held }
+        let held = OperationTable.standard.operations.filter(\.patience.isHeld)
         #expect(held.map(\.label) == ["live", "kvs/sync", "documents/changes"])
     }
 

@@ -59,4 +59,7 @@ package final class ObservedPartition: PartitionState {
         self.installing(identity, self.store.applied)
         return try self.store.install(identity, from: source)
     }
+    package func rebuild(reading entries: @escaping (LogIndex) throws(StoreError) -> [Entry])
+        throws(StoreError) -> any RebuildWork
+    { try self.store.rebuild(reading: entries) }
 }

@@ -384,7 +384,8 @@ extension Simulation {
         case .diverged(let index): self.diverged(group, on: node, at: index)
         case .rebuilt(let index): self.rebuilt(group, on: node, at: index)
         case .rebuildFailed(let error): self.note("\(group) \(node.id) rebuild failed: \(error)")
-        case .send, .wake, .resigned, .applied, .snapshotLacksRoom, .fileRebuilt: break
+        case .fileRebuilt: self.report.membershipCounts["files rebuilt", default: 0] += 1
+        case .send, .wake, .resigned, .applied, .snapshotLacksRoom: break
         }
     }
 
@@ -458,7 +459,9 @@ extension Simulation {
             if self.hasEnded(node) { return }
             self.tellDurable(group, on: node)
             self.release(group, on: node, keepsTrail: true)
+            self.rebuildNowAndThen(group, on: node)
         }
+        self.expireNowAndThen(node)
         self.makeRoom(node)
         self.add(.checkpoint, to: node, at: self.now + self.checkpointDelay())
     }
@@ -472,7 +475,10 @@ extension Simulation {
         do throws(StoreError) {
             switch self.diskRandom.next() % 8 {
             case 0: try partition.store.checkpoint()
-            case 1: try partition.store.close()
+            case 1:
+                // A node closes no file that is being made anew.
+                guard node.host?.replica(of: group)?.isRebuilding != true else { return }
+                try partition.store.close()
             default:
                 if let checkpointer = node.checkpointers[group],
                     !partition.store.isCurrent(checkpointer)
@@ -504,7 +510,7 @@ extension Simulation {
     /// Old segments of the log must go: who holds the oldest lets go of all it can, and what no
     /// checkpoint releases is written again at the end.
     private func makeRoom(_ node: SimulatedNode) {
-        guard let log = node.log, log.segmentCount > 3 else { return }
+        guard let log = node.log, log.segmentCount > 3 || !log.hasExpired else { return }
         let keepsForFollowers =
             self.options.retainedSizeMax.raw == 0
             || log.sizeInUse <= self.options.retainedLogSizeMax
