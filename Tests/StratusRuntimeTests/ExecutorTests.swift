@@ -77,7 +77,7 @@ import Testing
         for worker in workers {
             shares.append(await worker.run { getpriority(Int32(PRIO_PROCESS.rawValue), 0) })
         }
-        #expect(shares[1] == min(shares[0] + 5, 19))
+        #expect(shares[1] == min(shares[0] + 10, 19))
     }
 
     private static func flood(

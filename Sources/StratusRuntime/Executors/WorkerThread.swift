@@ -65,7 +65,7 @@ package final class WorkerThread: SerialExecutor, TaskExecutor, WakeableThread {
     private func run() {
         self.identity.claim()
         // Without the right to do so it runs like the others.
-        if self.yields { _ = stratus_lower_this_thread(5) }
+        if self.yields { _ = stratus_lower_this_thread(10) }
         var queue: [Inbox.Work] = []
         while true {
             self.inbox.take(into: &queue)
