@@ -44,6 +44,7 @@ struct SimulationProgram {
             .flag("documents", nil, "Always let groups hold records, and documents with locks"),
             .flag("zones", nil, "Always let groups hold records, and zones lie in buckets"),
             .flag("links", nil, "Always let nodes talk over the real links"),
+            .flag("rebuilds", nil, "Make files anew now and then, and let logs expire"),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",
                 "Give up on a bug after this many seeds"),
@@ -108,6 +109,7 @@ struct SimulationProgram {
         if invocation["mix"] != nil || invocation.flag("records") { options.drawZones(seed: seed) }
         if invocation.flag("zones") { options.spreadZones() }
         if invocation.flag("links") { options.usesLinks = true }
+        if invocation.flag("rebuilds") { options.rebuildsFiles = true }
         for name in invocation.all("without") {
             guard let fault = SimulationOptions.Fault(rawValue: name) else {
                 Self.refuse("there is no fault '\(name)' to leave out")

@@ -10,10 +10,12 @@ import StratusStorage
 /// has ended.
 struct KeptCheckpointers {
     /// Partitions that are written to all the time are fewer, or their checkpoints are rare.
-    private static let countMax = 8
+    static let countMax = 8
 
     /// The one that was used longest ago comes first.
     private var kept: [(group: GroupID, checkpointer: PartitionCheckpointer)] = []
+
+    var count: Int { self.kept.count }
 
     /// Returns the partition's checkpointer: the kept one if it is of the file in use, or else one
     /// that is made now, and kept. Nil while there is no file.

@@ -107,7 +107,6 @@ package final class Simulation {
     var clientRandom: SeededGenerator
     var endRandom: SeededGenerator
     var rebuildRandom: SeededGenerator
-    let rebuilds: Bool
 
     package init(seed: UInt64, options: SimulationOptions) {
         self.report = Report(seed: seed, options: options)
@@ -122,7 +121,6 @@ package final class Simulation {
         self.clientRandom = SeededGenerator(seed: random.next())
         self.endRandom = SeededGenerator(seed: seed ^ 0x456E_6473_0000_0001)
         self.rebuildRandom = SeededGenerator(seed: seed ^ 0x5265_6275_696C_0001)
-        self.rebuilds = self.rebuildRandom.next() % 4 == 0
         var tuning = Replica.Tuning()
         tuning.raft = options.tuning(&random)
         tuning.trailingEntryCount = options.trailingEntryCount

@@ -133,6 +133,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var rotsPacks = false
     /// All that nodes write is sealed.
     package var sealsFiles = false
+    /// Files are made anew and logs expire now and then, as after erasures.
+    package var rebuildsFiles = false
     /// The buckets of a public database that is spread over groups; 0 if there is none.
     package var bucketCount = 0
     /// The buckets that custom zones of a private database lie in; 0: all databases are whole.
@@ -344,7 +346,7 @@ package struct SimulationOptions: Sendable, Equatable {
             + (self.holdsRecords ? "records " : "")
             + (self.holdsDocuments ? "documents " : "")
             + (self.holdsAssets ? "assets " : "") + (self.holdsPushes ? "push " : "")
-            + (self.sealsFiles ? "sealed " : "")
+            + (self.sealsFiles ? "sealed " : "") + (self.rebuildsFiles ? "rebuilds " : "")
             + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.zoneBucketCount > 0 ? "zones=\(self.zoneBucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="

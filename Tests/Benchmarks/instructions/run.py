@@ -187,7 +187,7 @@ class One:
 
 
 class Three:
-    """Three nodes; node b leads everything, node a is asked."""
+    """Three nodes, filled without callgrind first; node b leads everything, node a is asked."""
 
     def __init__(self, binary, directory):
         names = "abc"
@@ -196,7 +196,6 @@ class Three:
         certificates = os.path.join(directory, "certificates")
         stratus.make_certificates(binary, certificates, "a,b,c", "--days", "30")
         peers = ", ".join(f'"{n}@127.0.0.1:{p}"' for n, p in zip(names, peer))
-        self.nodes = []
         for place, name in enumerate(names):
             home = os.path.join(directory, name)
             os.makedirs(home)
@@ -208,11 +207,17 @@ class Three:
     tls: {{ certificateFile: "{certificates}/{name}.pem", keyFile: "{certificates}/{name}.key",
             authorityFile: "{certificates}/authority.pem" }} }},
   log: {{ access: false }} }}""")
-            self.nodes.append(Node(binary, ["serve", "--config", os.path.join(home, "stratus.json5")], directory, name, True))
         self.admin, self.port, self.url = f"http://127.0.0.1:{admin[0]}", client[0], f"http://127.0.0.1:{client[0]}"
-        for port in client:
-            if not stratus.wait(lambda: stratus.is_ready(f"http://127.0.0.1:{port}", timeout=60), 600, 0.5):
-                raise SystemExit(f"the node at port {port} is not ready within 600 s")
+
+        def start(counted):
+            nodes = [Node(binary, ["serve", "--config", os.path.join(directory, name, "stratus.json5")], directory,
+                          name if counted else f"fill-{name}", counted) for name in names]
+            for port in client:
+                if not stratus.wait(lambda: stratus.is_ready(f"http://127.0.0.1:{port}", timeout=60), 600, 0.5):
+                    raise SystemExit(f"the node at port {port} is not ready within 600 s")
+            return nodes
+
+        self.nodes = start(counted=False)
         token = open(os.path.join(directory, "a/data/admin.token")).read().strip()
         self.headers = {"Authorization": f"Bearer {token}"}
         container = "iCloud.org.example.bench"
@@ -221,11 +226,14 @@ class Three:
         self.base = f"/database/1/{container}/development/private"
         self.tokens = "?ckAPIToken=" + "a" * 64 + "&ckWebAuthToken=development"
         wait(lambda: fill(self.url, self.base, self.tokens) is None, 300)
+        for node in self.nodes:
+            node.stop()
+        self.nodes = start(counted=True)
         self.settle()
 
     def settle(self):
         """Lets node b lead every partition."""
-        for _ in range(60):
+        for _ in range(180):
             cluster = call("GET", f"{self.admin}/v1/cluster", None, self.headers)
             leader = next(n["node"] for n in cluster["nodes"] if n["name"] == "b")
             others = [p["partition"] for p in cluster["partitions"]
