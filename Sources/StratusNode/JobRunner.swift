@@ -56,8 +56,9 @@ package struct JobRunner: Sendable {
             container: self.place, identity: self.world.drawIdentity(),
             deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,
             principal: Principal(kind: .system))
+        // The next look tries it again, and others wait for this one.
         _ = try? await self.router.submit(
-            command, to: group, deadline: self.world.now + .seconds(10))
+            command, to: group, deadline: self.world.now + .seconds(2))
     }
 
     /// - Returns: whether a slice was carried out.

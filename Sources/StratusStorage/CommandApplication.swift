@@ -41,9 +41,8 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
         {
             return known
         }
-        if self.state.forgetsOutcomes(command),
+        if self.state.forgetsOutcomes(command) {
             try self.requests.forgetExpired(at: position.time, in: &rows)
-        {
             self.hasForgotten = true
         }
         let outcome = try self.state.apply(command, at: position, over: &rows)
@@ -59,7 +58,7 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
         self.hasForgotten = false
     }
 
-    /// Whether outcomes were removed since the last call because a command said so.
+    /// Whether a command said since the last call that outcomes are to be forgotten.
     package mutating func takeForgotten() -> Bool {
         defer { self.hasForgotten = false }
         return self.hasForgotten

@@ -31,7 +31,9 @@ package struct ErasureMark: Sendable, Equatable {
     package var sinceMilliseconds: Int64
     /// What is numbered above it was erased by nobody: see ``ReplicatedState/removing(over:)``.
     package var horizon: UInt64
-    /// Outcomes remembered until later are of later commands.
+    /// Outcomes remembered until later are of later commands. 0 once a command has forgotten those
+    /// through this deadline, on every replica: also on one whose rows came with a snapshot, and
+    /// which has no mark without that command.
     package var outcomesThrough: Int64
 
     package init(

@@ -186,13 +186,19 @@ extension PartitionStore {
             application.state.takeErased(), application.takeForgotten()
         )
         guard hasErased || hasForgotten else { return .applied(outcome) }
-        let left = hasErased ? try application.state.removing(over: rows) : nil
-        let last = hasErased ? try RequestTable.deadline(isLast: true, in: rows) : nil
-        let made = ErasureMark(
+        var made = ErasureMark(
             index: entry.index,
             sinceMilliseconds: mark?.sinceMilliseconds ?? position.time.milliseconds,
-            horizon: max(left?.upperBound ?? 0, mark?.horizon ?? 0),
-            outcomesThrough: max(last ?? 0, mark?.outcomesThrough ?? 0))
+            horizon: mark?.horizon ?? 0, outcomesThrough: mark?.outcomesThrough ?? 0)
+        if hasErased {
+            let left = try application.state.removing(over: rows)
+            let last = try RequestTable.deadline(isLast: true, in: rows)
+            made.horizon = max(left?.upperBound ?? 0, made.horizon)
+            made.outcomesThrough = max(last ?? 0, made.outcomesThrough)
+        } else if try RequestTable.deadline(isLast: false, in: rows) ?? .max > made.outcomesThrough
+        {
+            made.outcomesThrough = 0
+        }
         var store = rows
         try made.write(to: &store)
         mark = made

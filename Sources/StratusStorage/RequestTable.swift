@@ -78,22 +78,21 @@ package struct RequestTable: Sendable {
         guard position.index.raw % Self.cleanupInterval == 0 else { return }
         try self.load(rows)
         let early: Int64 = bugs.contains(.identityForgottenEarly) ? 60_000 : 0
-        _ = try self.remove(
+        try self.remove(
             before: position.time.milliseconds + early, countMax: Self.cleanupCountMax, in: &rows)
     }
 
     /// Removes rows whose deadline is past, some of them, whatever the entry's index.
-    /// - Returns: whether there were any.
     package mutating func forgetExpired(at time: HybridTime, in rows: inout some RowStore)
-        throws(StoreError) -> Bool
+        throws(StoreError)
     {
         try self.load(rows)
-        return try self.remove(before: time.milliseconds, countMax: 10_000, in: &rows) > 0
+        try self.remove(before: time.milliseconds, countMax: 10_000, in: &rows)
     }
 
     private mutating func remove(
         before time: Int64, countMax: Int, in rows: inout some RowStore
-    ) throws(StoreError) -> Int {
+    ) throws(StoreError) {
         var expired: [Bytes] = []
         let end = Self.order(time)
         try rows.scan(.request, from: Bytes().span.bytes, to: end.span.bytes, descending: false) {
@@ -107,7 +106,6 @@ package struct RequestTable: Sendable {
             // A later command may have used the identity again.
             if self.deadlines?[identity] == deadline { self.deadlines?[identity] = nil }
         }
-        return expired.count
     }
 
     /// The first deadline of those that are remembered, or the last one; nil: nothing is.

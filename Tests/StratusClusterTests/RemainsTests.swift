@@ -36,8 +36,11 @@ import Testing
 
     // MARK: One node
 
-    private func alone(_ world: SimulatedWorld, seed: UInt64) throws -> OneNode {
+    private func alone(
+        _ world: SimulatedWorld, seed: UInt64, rate: ByteCount? = nil
+    ) throws -> OneNode {
         try OneNode(seed: seed, world: world) { setup in
+            if let rate { setup.snapshotRate = rate }
             setup.events.alarm = { group, what in
                 if !world.simulatedFiles.isCrashed { Issue.record("\(group): \(what)") }
             }
@@ -96,18 +99,33 @@ import Testing
         #expect(try held.get() == Bytes(repeating: 7, count: 500))
     }
 
-    @Test func `however many are erased, a file is made anew once in ten minutes`() throws {
+    @Test func `however many are erased, a large file is made anew once in ten minutes`() throws {
         let world = SimulatedWorld(seed: 8)
-        let node = try self.alone(world, seed: 8)
-        self.submit(node, Self.writes)
-        for number in 0..<9 {
-            self.submit(node, [.remove(Bytes("secret\(number)".utf8))])
+        // At this rate the file takes longer than half a minute.
+        let node = try self.alone(world, seed: 8, rate: ByteCount(400))
+        self.submit(node, Self.others + Self.writes)
+        for erasure in Self.erasures {
+            self.submit(node, [erasure])
             self.forget(node)
             node.executor.run(until: world.now + .seconds(30))
         }
         #expect(node.replicas.remainsFigures.rebuiltCount == 1)
         node.executor.run(until: world.now + .seconds(900))
         #expect(node.replicas.remainsFigures.rebuiltCount == 2)
+        #expect(Self.holds(world.simulatedFiles) == [])
+    }
+
+    @Test func `a small file is made anew again soon`() throws {
+        let world = SimulatedWorld(seed: 8)
+        let node = try self.alone(world, seed: 8)
+        self.submit(node, Self.writes)
+        for erasure in Self.erasures {
+            self.submit(node, [erasure])
+            self.forget(node)
+            node.settle()
+        }
+        // Some wait for outcomes of those that follow them.
+        #expect(node.replicas.remainsFigures.rebuiltCount > 3)
         #expect(Self.holds(world.simulatedFiles) == [])
     }
 
@@ -199,6 +217,25 @@ import Testing
         try self.ask(three, Self.others)
     }
 
+    /// A leader that has its rows from a snapshot does not know of the erasure.
+    @Test func `a follower asks for outcomes to be forgotten when the leader does not`() throws {
+        let three = try self.three(seed: 22)
+        try self.ask(three, Self.writes + Self.erasures)
+        let leader = try #require(three.leader())
+        func areRemembered(_ node: ThreeNodes.Node) -> Bool {
+            three.get { await node.replicas.groupsThatRemember() } == [ThreeNodes.group]
+        }
+        three.run(for: .seconds(29))
+        #expect(!three.nodes.contains(where: areRemembered))
+        three.run(for: .seconds(3))
+        #expect(three.nodes.filter(areRemembered).map(\.id) == [leader.id])
+        three.run(for: .seconds(5))
+        #expect(three.nodes.allSatisfy(areRemembered))
+        try self.ask(three, [.remove(Bytes("outcomes".utf8))])
+        three.run(for: .seconds(1))
+        #expect(!three.nodes.contains(where: areRemembered))
+    }
+
     /// The new file follows by entries that the log must not let go of meanwhile.
     @Test(arguments: 0..<4 as Range<UInt64>)
     func `clients go on writing while files are made anew`(seed: UInt64) throws {
@@ -276,11 +313,22 @@ import Testing
         #expect(quiet.due(at: start + .seconds(5)) == [group, GroupID(4)])
         quiet.failed(group, at: start + .seconds(5))
         #expect(quiet.due(at: start + .seconds(6)) == [GroupID(4)])
-        quiet.rebuilt(GroupID(4), at: start + .seconds(7))
-        quiet.see([group: LogIndex(1)], at: start + .seconds(7))
-        quiet.see([group: LogIndex(1), GroupID(4): LogIndex(10)], at: start + .seconds(8))
-        #expect(quiet.due(at: start + .seconds(100)) == [group])
-        quiet.see([group: LogIndex(1), GroupID(4): LogIndex(10)], at: start + .seconds(607))
-        #expect(quiet.due(at: start + .seconds(607)) == [group, GroupID(4)])
+    }
+
+    @Test(arguments: [(0, 20), (1, 20), (3, 60), (31, 600)])
+    func `a file rests for twenty times as long as it took to make`(seconds: Int64, rest: Int64) {
+        var remains = Remains()
+        let group = GroupID(4)
+        let begun = MonotonicTime(nanoseconds: 0)
+        remains.see([group: LogIndex(9)], at: begun)
+        remains.rebuildBegun(group, at: begun)
+        let rebuilt = begun + .seconds(seconds)
+        remains.rebuilt(group, at: rebuilt)
+        let rested = rebuilt + .seconds(rest)
+        // More is erased at once.
+        for now in [rebuilt, rebuilt + .seconds(rest - 1), rested] {
+            remains.see([group: LogIndex(10)], at: now)
+            #expect(remains.due(at: now) == (now < rested ? [] : [group]))
+        }
     }
 }

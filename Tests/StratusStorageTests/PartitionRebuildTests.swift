@@ -157,6 +157,36 @@ import Testing
         #expect(try store.erasureStanding() == .removing)
     }
 
+    @Test func `outcomes are forgotten on every replica, also on one that had no mark`() throws {
+        let store = try Self.open(PartitionBench())
+        try Self.take(1...45, store)
+        let through = try #require(store.erasure?.outcomesThrough)
+        #expect(through == 1_700_000_030_045)
+        // The rows of a newcomer have the outcomes, and nothing says that they name what was erased.
+        let identity = SnapshotIdentity(
+            index: store.applied, term: Term(1), configuration: Configuration(voters: []),
+            digest: store.digest)
+        let newcomer = try Self.open(PartitionBench(seed: 2))
+        try newcomer.install(identity, from: store.snapshot().whole()).finish()
+        #expect(newcomer.erasure == nil)
+        // They may go by themselves: the mark still asks for the command.
+        let later = (46...400 as ClosedRange<UInt64>).map {
+            Self.entry($0, .write(Bytes("r\($0 % 7)".utf8), value: [1]))
+        }
+        let forget = Self.entry(401, .remove(Bytes("outcomes".utf8)))
+        for one in [store, newcomer] {
+            var outcomes: [Outcome] = []
+            try one.apply(later[...], into: &outcomes)
+            try one.commit()
+            #expect(try one.erasureStanding() == .over)
+            #expect(one.erasure?.outcomesThrough == (one === store ? through : nil))
+            try one.apply([forget], into: &outcomes)
+            try one.commit()
+            #expect(one.erasure?.index == LogIndex(401) && one.erasure?.outcomesThrough == 0)
+        }
+        #expect(store.digest == newcomer.digest)
+    }
+
     /// Rotten rows must never pass for sound ones.
     @Test func `rows that have rotted are not copied`() throws {
         let store = try Self.open(PartitionBench())

@@ -43,16 +43,21 @@ extension NodeReplicas {
         return remains
     }
 
-    /// Groups led here where outcomes from before an erasure are remembered although their time is
-    /// over: they name what was erased, and a command has to remove them.
+    /// Groups in which no command has forgotten the outcomes from before an erasure, although their
+    /// time is over: they name what was erased.
+    ///
+    /// That is up to the leader. But one that has its rows from a snapshot has no mark, and then
+    /// this node asks it.
     package func groupsThatRemember() -> [GroupID] {
         let wall = self.world.wallMilliseconds
         return self.remains.rows.keys.sorted().filter { group in
-            guard let replica = self.host.replica(of: group), replica.raft.role == .leader,
-                self.isWell(group),
-                case .remembering(let end)? = try? self.members[group]?.partition.erasureStanding()
+            guard let replica = self.host.replica(of: group), self.isWell(group),
+                let partition = self.members[group]?.partition, let mark = partition.erasure,
+                mark.outcomesThrough > 0,
+                let standing = try? partition.erasureStanding(), standing != .removing
             else { return false }
-            return end < wall
+            let patience = replica.raft.role == .leader ? 0 : Remains.leaderPatience
+            return mark.outcomesThrough + patience < wall
         }
     }
 
@@ -141,7 +146,9 @@ extension NodeReplicas {
             do throws(StoreError) {
                 // Jobs remove most of it, and outcomes are forgotten when their time is over. Both
                 // are up to the leader, which may be another node.
-                let isOver = try member.partition.erasureStanding() == .over
+                let isOver =
+                    try member.partition.erasureStanding() == .over
+                    && !self.isForgettingAwaited(member.partition)
                 guard isOver || self.remains.isOverdue(group, at: now) else { continue }
             } catch {
                 self.rebuildFailed(group, error)
@@ -151,9 +158,16 @@ extension NodeReplicas {
             self.host.with(group, at: now, into: &effects) { replica, out in
                 replica.rebuild(at: now, into: &out)
             }
+            self.remains.rebuildBegun(group, at: now)
             self.carryOut(effects)
             if self.host.replica(of: group)?.isRebuilding == true { return }
         }
+    }
+
+    /// Outcomes may be gone from these rows without a command, and not from those of another replica.
+    private func isForgettingAwaited(_ partition: any NodePartition) -> Bool {
+        guard let through = partition.erasure?.outcomesThrough, through > 0 else { return false }
+        return self.world.wallMilliseconds <= through + Remains.forgettingPatience
     }
 
     func fileRebuilt(_ group: GroupID) {

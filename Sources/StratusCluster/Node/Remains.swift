@@ -10,12 +10,18 @@ struct Remains {
     static let quietTime = Duration.seconds(5)
     /// And after this at the latest.
     static let quietTimeMax = Duration.seconds(60)
-    /// Between two times that one partition's file is made anew, however many people are erased.
-    static let interval = Duration.seconds(600)
+    /// However many people are erased, a file rests for so many times as long as it took to make.
+    static let restFactor = 20
+    static let restMin = Duration.seconds(20)
+    static let restMax = Duration.seconds(600)
     /// For so long the log keeps what followers need that are behind. Then they get a snapshot.
     static let followerPatience = Duration.seconds(1_200)
     /// Erasures that follow each other without a pause are waited for as long as this.
     static let erasingPatience = Duration.seconds(1_500)
+    /// Milliseconds after which a follower asks for outcomes to be forgotten.
+    static let leaderPatience: Int64 = 5_000
+    /// Milliseconds after which a file is made anew although no command has forgotten them.
+    static let forgettingPatience: Int64 = 60_000
     /// What failed is tried again after this.
     static let retryTime = Duration.seconds(30)
 
@@ -28,8 +34,10 @@ struct Remains {
 
     /// Partitions with a mark.
     private(set) var rows: [GroupID: Owed] = [:]
-    /// When the file of a partition was last made anew.
-    private var rebuiltAt: [GroupID: MonotonicTime] = [:]
+    /// The partition whose file is being made anew.
+    private var rebuilding: (group: GroupID, since: MonotonicTime)?
+    /// Until when the file of a partition is not made anew again.
+    private var restsUntil: [GroupID: MonotonicTime] = [:]
     /// Since when the note says that the log has to let go; nil: it says nothing.
     var notedSince: Int64?
     /// When this process learned of that.
@@ -52,22 +60,31 @@ struct Remains {
         }
         // More has been erased: it is in the log too, and that begins again.
         if !marked.isEmpty, !self.isLogOverdue(at: now) { self.expiringSince = nil }
-        self.rebuiltAt = self.rebuiltAt.filter { now < $0.value + Self.interval }
+        self.restsUntil = self.restsUntil.filter { now < $0.value }
     }
 
     /// The partitions whose files are to be made anew, the one that waits longest first.
     func due(at now: MonotonicTime) -> [GroupID] {
         self.rows.filter { group, owed in
             if let retryAt = owed.retryAt, now < retryAt { return false }
-            if self.rebuiltAt[group] != nil { return false }
+            if self.restsUntil[group] != nil { return false }
             return now >= min(owed.changedAt + Self.quietTime, owed.since + Self.quietTimeMax)
         }.sorted { ($0.value.since, $0.key) < ($1.value.since, $1.key) }.map(\.key)
+    }
+
+    mutating func rebuildBegun(_ group: GroupID, at now: MonotonicTime) {
+        self.rebuilding = (group, now)
     }
 
     /// The file of a partition was made anew.
     mutating func rebuilt(_ group: GroupID, at now: MonotonicTime) {
         self.rows[group] = nil
-        self.rebuiltAt[group] = now
+        var rest = Self.restMin
+        if let begun = self.rebuilding, begun.group == group {
+            rest = max(rest, min((now - begun.since) * Self.restFactor, Self.restMax))
+        }
+        self.rebuilding = nil
+        self.restsUntil[group] = now + rest
     }
 
     /// Whether its file is made anew although something is still to be removed: it is made once
