@@ -55,14 +55,14 @@ class Client:
             raise Refused(answer)
         return status, json.loads(answer)
 
-    def ticket(self, record, field="cover"):
-        status, answer = self.api("assets/upload", {"tokens": [{"recordType": "Book", "recordName": record, "fieldName": field}]})
+    def ticket(self, record, field="cover", kind="Book"):
+        status, answer = self.api("assets/upload", {"tokens": [{"recordType": kind, "recordName": record, "fieldName": field}]})
         if status != 200:
             raise Refused(answer)
         return answer["tokens"][0]["url"]
 
-    def upload(self, data, record, field="cover"):
-        host, path = self.ticket(record, field).split("//")[1].split("/", 1)
+    def upload(self, data, record, field="cover", kind="Book"):
+        host, path = self.ticket(record, field, kind).split("//")[1].split("/", 1)
         status, _, body = self.request("POST", host, "/" + path, data, {"Content-Type": "application/octet-stream"})
         if status != 200:
             raise Refused(f"upload {status} {body}")

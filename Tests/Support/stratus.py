@@ -303,6 +303,23 @@ class Cluster:
     def start(self, node):
         self("start", self.number(node))
 
+    def rejoin(self, node):
+        """Starts a node that was removed, and has no data directory any more: it joins anew under its name."""
+        home, name = self.home(node), "abcdefghi"[self.index(node)]
+        for kind in ("pem", "key"):
+            os.remove(f"{self.directory}/certificates/{name}.{kind}")
+        make_certificates(self.program, f"{self.directory}/certificates", name)
+        with open(f"{home}/join.token", "w") as file:
+            file.write(self("control", "cluster", "join-token"))
+        with open(f"{home}/stratus.json5") as file:
+            text = file.read()
+        address = text.split(f'"{name}@')[1].split('"')[0]
+        text = text.replace("peers:", "join:").replace(f'"{name}@{address}", ', "").replace(f', "{name}@{address}"', "").replace(
+            "secretFile:", f'joinTokenFile: "{home}/join.token",\n        address: "{address}",\n        secretFile:', 1)
+        with open(f"{home}/stratus.json5", "w") as file:
+            file.write(text)
+        self.start(node)
+
     @property
     def program(self):
         """The program that the nodes run."""
