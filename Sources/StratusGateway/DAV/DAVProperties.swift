@@ -91,43 +91,64 @@ struct DAVProperties: Sendable {
         return Bytes(whole[(line + 1)...].dropLast())
     }
 
-    /// The `response` of one item.
-    func response(
-        _ item: DocumentItem, href: String, kept: [DocumentProperty], lockDiscovery: XMLElement
-    ) -> Bytes {
-        var found: [Bytes] = []
-        var missing: [Bytes] = []
+    /// Appends the `response` of one item.
+    func append(
+        _ item: DocumentItem, href: String, kept: [DocumentProperty], lockDiscovery: Bytes,
+        to bytes: inout Bytes
+    ) {
         let keptNames = kept.map { XMLName($0.name.namespace, $0.name.local) }
+        bytes += "<D:response><D:href>".utf8
+        bytes += href.utf8
+        bytes += "</D:href>".utf8
+        let start = bytes.count
+        bytes += "<D:propstat><D:prop>".utf8
+        let begun = bytes.count
+        var missing: [XMLName] = []
         switch self.ask {
         case .names:
-            for name in Self.usual + keptNames where self.isThere(name, item, keptNames) {
-                found.append(Self.alone(XMLElement(name)))
+            var value: Bytes = []
+            for name in Self.usual
+            where self.append(name, of: item, lockDiscovery, to: &value) {
+                Self.appendEmpty(name, to: &bytes)
             }
+            for name in keptNames { Self.appendEmpty(name, to: &bytes) }
         case .all(let more):
-            for name in Self.usual {
-                guard let value = self.value(name, item, lockDiscovery) else { continue }
-                found.append(Self.alone(value))
-            }
-            found += kept.map(\.element)
+            for name in Self.usual { _ = self.append(name, of: item, lockDiscovery, to: &bytes) }
+            for property in kept { bytes += property.element }
             for name in more where !Self.usual.contains(name) && !keptNames.contains(name) {
-                if let value = self.value(name, item, lockDiscovery) {
-                    found.append(Self.alone(value))
-                } else {
-                    missing.append(Self.alone(XMLElement(name)))
-                }
+                if !self.append(name, of: item, lockDiscovery, to: &bytes) { missing.append(name) }
             }
         case .named(let names):
-            for name in names {
-                if let value = self.value(name, item, lockDiscovery) {
-                    found.append(Self.alone(value))
-                } else if let index = keptNames.firstIndex(of: name) {
-                    found.append(kept[index].element)
+            for name in names where !self.append(name, of: item, lockDiscovery, to: &bytes) {
+                if let index = keptNames.firstIndex(of: name) {
+                    bytes += kept[index].element
                 } else {
-                    missing.append(Self.alone(XMLElement(name)))
+                    missing.append(name)
                 }
             }
         }
-        return Self.response(href: href, [(200, found), (404, missing)])
+        if bytes.count == begun, !missing.isEmpty {
+            bytes.removeLast(bytes.count - start)
+        } else {
+            Self.appendEnd(200, to: &bytes)
+        }
+        if !missing.isEmpty {
+            bytes += "<D:propstat><D:prop>".utf8
+            for name in missing { Self.appendEmpty(name, to: &bytes) }
+            Self.appendEnd(404, to: &bytes)
+        }
+        bytes += "</D:response>\n".utf8
+    }
+
+    private static func appendEmpty(_ name: XMLName, to bytes: inout Bytes) {
+        guard name.namespace == "DAV:" else { return bytes += Self.alone(XMLElement(name)) }
+        bytes += "<D:\(name.local)/>".utf8
+    }
+
+    private static func appendEnd(_ status: Int, to bytes: inout Bytes) {
+        bytes += "</D:prop>".utf8
+        bytes += Self.status(status).utf8
+        bytes += "</D:propstat>".utf8
     }
 
     /// A `response` with properties by status. One without any has an empty one of the first
@@ -156,38 +177,57 @@ struct DAVProperties: Sendable {
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">\n".utf8)
     static let closing = Bytes("</D:multistatus>\n".utf8)
 
-    private func isThere(_ name: XMLName, _ item: DocumentItem, _ kept: [XMLName]) -> Bool {
-        kept.contains(name) || self.value(name, item, XMLElement(name)) != nil
-    }
-
-    /// A property that the server makes; nil: the item has none of the name.
-    private func value(
-        _ name: XMLName, _ item: DocumentItem, _ lockDiscovery: XMLElement
-    ) -> XMLElement? {
-        guard name.namespace == "DAV:" else { return nil }
-        func text(_ text: String) -> XMLElement { XMLElement(name, children: [.text(text)]) }
+    /// Appends a property that the server makes.
+    /// - Returns: false: the item has none of the name, and nothing was appended.
+    private func append(
+        _ name: XMLName, of item: DocumentItem, _ lockDiscovery: Bytes, to bytes: inout Bytes
+    ) -> Bool {
+        guard name.namespace == "DAV:" else { return false }
         switch name.local {
         case "displayname":
-            return item.name.isEmpty ? nil : text(item.name)
+            guard !item.name.isEmpty else { return false }
+            bytes += "<D:displayname>".utf8
+            XMLWriter.append(item.name, to: &bytes)
+            bytes += "</D:displayname>".utf8
         case "resourcetype":
-            return XMLElement(
-                name,
-                children: item.kind != .file ? [.element(XMLElement(.dav("collection")))] : [])
-        case "supportedlock": return DAVLocks.supported
-        case "lockdiscovery": return lockDiscovery
+            bytes +=
+                item.kind == .file
+                ? "<D:resourcetype/>".utf8
+                : "<D:resourcetype><D:collection/></D:resourcetype>".utf8
+        case "supportedlock": bytes += Self.supportedLock
+        case "lockdiscovery": bytes += lockDiscovery
         case "creationdate":
-            return item.tag == 0 ? nil : text(WallTime.text(item.editedAtMilliseconds))
-        case "getlastmodified": return item.tag == 0 ? nil : text(DAVService.date(item))
-        case "getcontentlength": return item.kind == .file ? text(String(item.size)) : nil
+            guard item.tag != 0 else { return false }
+            bytes += "<D:creationdate>".utf8
+            WallTime.append(item.editedAtMilliseconds, to: &bytes)
+            bytes += "</D:creationdate>".utf8
+        case "getlastmodified":
+            guard item.tag != 0 else { return false }
+            bytes += "<D:getlastmodified>".utf8
+            bytes += DAVService.date(item).utf8
+            bytes += "</D:getlastmodified>".utf8
+        case "getcontentlength":
+            guard item.kind == .file else { return false }
+            bytes += "<D:getcontentlength>\(item.size)</D:getcontentlength>".utf8
         case "getcontenttype":
-            return item.kind == .file ? text("application/octet-stream") : nil
+            guard item.kind == .file else { return false }
+            bytes += "<D:getcontenttype>application/octet-stream</D:getcontenttype>".utf8
         case "quota-used-bytes":
-            return item.kind != .file ? self.quota.map { text(String($0.used)) } : nil
+            guard item.kind != .file, let quota else { return false }
+            bytes += "<D:quota-used-bytes>\(quota.used)</D:quota-used-bytes>".utf8
         case "quota-available-bytes":
-            return item.kind != .file
-                ? self.quota?.available.map { text(String($0)) } : nil
-        case "getetag": return item.kind == .file ? text(DAVService.tag(item)) : nil
-        default: return nil
+            guard item.kind != .file, let available = self.quota?.available else { return false }
+            bytes += "<D:quota-available-bytes>\(available)</D:quota-available-bytes>".utf8
+        case "getetag":
+            guard item.kind == .file else { return false }
+            bytes += "<D:getetag>".utf8
+            bytes += DAVService.tag(item).utf8
+            bytes += "</D:getetag>".utf8
+        default: return false
         }
+        return true
     }
+
+    private static let supportedLock = Self.alone(DAVLocks.supported)
+    static let noLocks = Bytes("<D:lockdiscovery/>".utf8)
 }

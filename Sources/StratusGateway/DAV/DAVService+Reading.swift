@@ -112,9 +112,10 @@ extension DAVService {
         }
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
         let locks = try await self.locks()
+        let href = self.href(target)
         let own = try await self.responses(
             [item], of: wanted, locks, hasKept: target.inside?.path.isEmpty ?? true,
-            href: { _ in self.href(target) }, chain: { _ in target })
+            href: { _ in href }, place: { _ in target })
         guard isDeep, item.kind != .file else {
             return HTTPResponse(
                 status: 207, headers: Self.multiStatus,
@@ -125,12 +126,13 @@ extension DAVService {
             self, item, members: target.inside?.members, opening: DAVProperties.opening + own,
             closing: DAVProperties.closing
         ) { items in
-            func place(_ item: DocumentItem) -> Place {
-                Place(names: target.names + [item.name], chain: target.chain + [item])
-            }
-            return try await self.responses(
-                items, of: wanted, locks, hasKept: hasKept, href: { self.href(place($0)) },
-                chain: place)
+            try await self.responses(
+                items, of: wanted, locks, hasKept: hasKept,
+                // That of a folder ends with a slash.
+                href: { href + PercentCoding.encode($0.name) + ($0.kind == .file ? "" : "/") },
+                place: {
+                    Place(names: target.names + [$0.name], chain: target.chain + [$0])
+                })
         }
         return HTTPResponse(
             status: 207, headers: Self.multiStatus, body: .stream(listing, length: nil))
@@ -153,7 +155,7 @@ extension DAVService {
 
     private func responses(
         _ items: [DocumentItem], of wanted: DAVProperties, _ locks: DAVLocks, hasKept: Bool,
-        href: (DocumentItem) -> String, chain: (DocumentItem) -> Place
+        href: (DocumentItem) -> String, place: (DocumentItem) -> Place
     ) async throws -> Bytes {
         var kept: [[DocumentProperty]] = []
         if wanted.readsKept, hasKept, !items.isEmpty {
@@ -166,12 +168,15 @@ extension DAVService {
         let now = self.now
         var bytes: Bytes = []
         for (index, item) in items.enumerated() {
-            let place = chain(item)
-            bytes += wanted.response(
+            var discovery = DAVProperties.noLocks
+            if !locks.all.isEmpty {
+                let place = place(item)
+                let element = locks.discovery(locks.on(place), at: now) { self.root(of: $0, place) }
+                discovery = DAVProperties.alone(element)
+            }
+            wanted.append(
                 item, href: href(item), kept: index < kept.count ? kept[index] : [],
-                lockDiscovery: locks.discovery(locks.on(place), at: now) {
-                    self.root(of: $0, place)
-                })
+                lockDiscovery: discovery, to: &bytes)
         }
         return bytes
     }

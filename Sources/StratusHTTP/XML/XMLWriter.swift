@@ -68,23 +68,27 @@ package struct XMLWriter {
         self.append("</\(tag)>")
     }
 
-    private mutating func append(_ text: String) { self.bytes += Bytes(text.utf8) }
+    private mutating func append(_ text: String) { self.bytes += text.utf8 }
 
     private mutating func append(escaping text: String, inAttribute: Bool) {
+        Self.append(text, inAttribute: inAttribute, to: &self.bytes)
+    }
+
+    /// Appends text as a document may have it between its tags, or in an attribute.
+    package static func append(_ text: String, inAttribute: Bool = false, to bytes: inout Bytes) {
         for byte in text.utf8 {
             switch byte {
             // U+FFFE and U+FFFF, which no document may have: the replacement character.
-            case 0xBE...0xBF where self.bytes.suffix(2) == [0xEF, 0xBF]:
-                self.bytes.append(0xBD)
-            case UInt8(ascii: "&"): self.append("&amp;")
-            case UInt8(ascii: "<"): self.append("&lt;")
-            case UInt8(ascii: ">"): self.append("&gt;")
-            case UInt8(ascii: "\"") where inAttribute: self.append("&quot;")
+            case 0xBE...0xBF where bytes.suffix(2) == [0xEF, 0xBF]: bytes.append(0xBD)
+            case UInt8(ascii: "&"): bytes += "&amp;".utf8
+            case UInt8(ascii: "<"): bytes += "&lt;".utf8
+            case UInt8(ascii: ">"): bytes += "&gt;".utf8
+            case UInt8(ascii: "\"") where inAttribute: bytes += "&quot;".utf8
             // A reader would make spaces or line feeds of these.
-            case 0x0D: self.append("&#13;")
-            case 0x09 where inAttribute: self.append("&#9;")
-            case 0x0A where inAttribute: self.append("&#10;")
-            default: self.bytes.append(byte)
+            case 0x0D: bytes += "&#13;".utf8
+            case 0x09 where inAttribute: bytes += "&#9;".utf8
+            case 0x0A where inAttribute: bytes += "&#10;".utf8
+            default: bytes.append(byte)
             }
         }
     }
