@@ -17,20 +17,22 @@ struct FilesAtRest {
     private let disk: RealWorld
     private let masters: FileMasters
     private let path: String
+    private let hasSecret: Bool
 
-    /// - Parameter isConverting: what is written is for a node alone, whatever the settings say: a
-    ///   conversion that is cut off leaves one.
+    /// - Parameter isAlone: what is written is for a node alone, whatever the settings say: it is one
+    ///   until it is converted, also if it starts as a cluster's by mistake.
     init(
         _ settings: ConfigurationSettings, _ disk: RealWorld, _ directory: DataDirectory,
-        isConverting: Bool = false
+        isAlone: Bool = false
     ) throws(NodeFailure) {
         let path = settings.text("dataDirectory") ?? ""
         var zeros: [FileMasters.Master] = []
-        if let secret = try PeerCertificates.secret(settings) {
+        let secret = try PeerCertificates.secret(settings)
+        if let secret {
             zeros.append(Self.zero(ClusterFormation.key(for: "files at rest", secret: secret)))
         }
         if let key = try Self.tokenKey(path) {
-            zeros.insert(Self.zero(key), at: isConverting ? 0 : zeros.count)
+            zeros.insert(Self.zero(key), at: isAlone ? 0 : zeros.count)
         }
         let named = try Node.namedMasters(settings)
         let masters = named.sorted { $0.key < $1.key }.map { FileMasters.Master($0.key, $0.value) }
@@ -46,6 +48,7 @@ struct FilesAtRest {
             files: SealedFiles(disk.files, masters: self.masters) { disk.random() })
         self.disk = disk
         self.path = path
+        self.hasSecret = secret != nil
     }
 
     /// Looks at every file before one is opened, and wraps keys anew that are under an older master
@@ -55,7 +58,7 @@ struct FilesAtRest {
         var survey = SealedSurvey(disk.files, masters: self.masters) { disk.random() }
         do { try survey.run() } catch let refusal as SealedSurvey.Refusal {
             throw NodeFailure(
-                .configuration, "'\(self.path)': \(refusal)\(Self.advice(refusal.problem))")
+                .configuration, "'\(self.path)': \(refusal)\(self.advice(refusal.problem))")
         } catch { throw NodeFailure(.inputOutput, "'\(self.path)': \(error)") }
         for path in survey.damaged {
             log.error(
@@ -70,10 +73,14 @@ struct FilesAtRest {
             ])
     }
 
-    private static func advice(_ problem: FileMasters.Problem) -> String {
+    private func advice(_ problem: FileMasters.Problem) -> String {
         switch problem {
         case .missing: ". Add that key to 'keys.masterFiles'"
-        case .other(version: 0): ". Restore 'token.key', or the cluster's secret, from a backup"
+        case .other(version: 0) where self.hasSecret:
+            ". Restore 'token.key', or the cluster's secret, from a backup"
+        case .other(version: 0):
+            ". Restore 'token.key' from a backup; if the node belongs to a cluster, its configuration "
+                + "lacks the 'cluster' section"
         case .other: ". Correct its file in 'keys.masterFiles'"
         case .clear:
             ", and this data directory is. Restore it from a backup, or let the node join anew"

@@ -39,7 +39,10 @@ extension Node {
         if try PeerCertificates.secret(plan.settings) == nil {
             _ = try Self.openTokenKey(plan, world)
         }
-        let atRest = try FilesAtRest(plan.settings, world, directory)
+        var atRest = try FilesAtRest(plan.settings, world, directory)
+        if (try? ClusterFormation.kept(in: atRest.world))?.isAlone == true {
+            atRest = try FilesAtRest(plan.settings, world, directory, isAlone: true)
+        }
         try atRest.survey(log)
         return (atRest.world, directory)
     }

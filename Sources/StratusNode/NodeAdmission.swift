@@ -54,6 +54,14 @@ struct NodeAdmission {
         guard let view = try? ClusterView(decoding: admission.view) else {
             throw NodeFailure(.inputOutput, "the cluster's answer cannot be read by this version")
         }
+        // Before anything is written: what is sealed under another secret would have to go again.
+        if let sealed = view.settings.master,
+            let secret = try PeerCertificates.secret(self.settings)
+        {
+            do throws(ClusterMaster.Refusal) {
+                _ = try ClusterMaster(opening: sealed, with: secret)
+            } catch { throw NodeFailure(.configuration, error.description) }
+        }
         let formation = ClusterFormation(
             joined: view.settings.cluster, as: admission.node, name: name,
             partitionCount: view.settings.partitionCount)

@@ -98,8 +98,8 @@ struct ConvertCommand {
         defer { withExtendedLifetime(lock) {} }
         let world =
             try lock.isSealed
-            ? FilesAtRest(settings, disk, lock, isConverting: true).world : disk
-        guard let kept = try ClusterFormation.kept(in: world) else {
+            ? FilesAtRest(settings, disk, lock, isAlone: true).world : disk
+        guard let kept = try Self.formation(path, world, isSealed: lock.isSealed) else {
             throw Failure(.missingInput, "the file CLUSTER is gone")
         }
         if kept.convertedLevel != nil {
@@ -132,6 +132,22 @@ struct ConvertCommand {
                 + "apart from it.",
         ]
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func formation(_ path: String, _ world: RealWorld, isSealed: Bool) throws
+        -> ClusterFormation?
+    {
+        do throws(ClusterFormation.Refusal) {
+            return try ClusterFormation.kept(in: world)
+        } catch {
+            guard isSealed else { throw error }
+            let file = path + "/token.key"
+            let isMissing = SmallFile.state(file) == .absent
+            throw Failure(
+                isMissing ? .missingInput : .configuration,
+                "\(error). The files are sealed under '\(file)', which is "
+                    + "\(isMissing ? "missing" : "another one"): restore it")
+        }
     }
 
     /// The name that the node gets, from a configuration that lists it alone.
