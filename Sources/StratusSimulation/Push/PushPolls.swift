@@ -11,31 +11,46 @@ final class PushPolls: @unchecked Sendable {
     private final class Seat: @unchecked Sendable {
         let databases: [DatabaseID]
         let since: Int64
-        /// Simulated nanoseconds.
-        var wokenAt: Int64
+        /// When a change of each database last woke it, simulated nanoseconds.
+        var wokenAt: [DatabaseID: Int64] = [:]
         var isWoken = false
         var waiter: CheckedContinuation<Void, Never>?
 
         init(_ databases: [DatabaseID], at now: Int64) {
             self.databases = databases
             self.since = now
-            self.wokenAt = now
         }
     }
+
+    /// What one node has said. Links keep its order, which the simulated network does not.
+    private struct Words {
+        /// The number of the newest word that was whole.
+        var whole: UInt64 = 0
+        /// The words since, by their numbers.
+        var later: [UInt64: [UInt64]] = [:]
+    }
+
+    private static let repeatInterval = Duration.seconds(5)
+    /// So long after its start a process has heard of every poll of the others. Clocks drift by a
+    /// tenth.
+    static let ignorance: Int64 = 6_000_000_000
+    /// A change has woken the polls of other nodes by then. It is far more than a message takes.
+    static let wakingTime = Duration.milliseconds(300)
 
     private let life: ProcessLife
     private let push: PushWorld
     private var attendance: Attendance
     private var seats: [Bytes: Seat] = [:]
     private var messageCount: UInt64
-    /// The newest word of each node: links keep the order, which the simulated network does not.
-    private var heard: [NodeID: UInt64] = [:]
+    private var words: [NodeID: Words] = [:]
+    private let startedAt: Int64
 
     init(_ life: ProcessLife, _ push: PushWorld) {
         self.life = life
         self.push = push
         self.attendance = Attendance(bugs: push.bugs)
         self.messageCount = life.number << 40
+        self.startedAt = life.simulation.now
     }
 
     func start() {
@@ -61,7 +76,7 @@ final class PushPolls: @unchecked Sendable {
         life.keepDoing {
             while !life.isGone {
                 life.node.push?.polls.sayAll()
-                await life.sleep(for: .seconds(5))
+                await life.sleep(for: Self.repeatInterval)
             }
         }
     }
@@ -104,28 +119,49 @@ final class PushPolls: @unchecked Sendable {
     func hear(_ question: NodeQuestion, _ number: UInt64) {
         switch question {
         case .attend(let node, let databases, let isWhole):
-            guard number > self.heard[node] ?? 0 else { return }
-            self.heard[node] = number
-            self.attendance.heard(
-                from: node, databases, isWhole: isWhole, at: self.life.node.world.now)
+            self.hear(databases, isWhole: isWhole, number, from: node)
         case .stirred(let names):
-            for seat in self.orderedSeats
-            where !Set(self.names(seat.databases)).isDisjoint(with: names) {
-                self.wake(seat)
+            for seat in self.orderedSeats {
+                for database in seat.databases where names.contains(Attendance.name(of: database)) {
+                    self.wake(seat, for: database)
+                }
             }
         default: break
         }
     }
 
+    private func hear(_ databases: [UInt64], isWhole: Bool, _ number: UInt64, from node: NodeID) {
+        var words = self.words[node] ?? Words()
+        guard number > words.whole, words.later[number] == nil else { return }
+        if isWhole {
+            words.whole = number
+            words.later = words.later.filter { $0.key > number }
+        } else {
+            words.later[number] = databases
+        }
+        self.words[node] = words
+        let now = self.life.node.world.now
+        self.attendance.heard(from: node, databases, isWhole: isWhole, at: now)
+        guard isWhole else { return }
+        for (_, databases) in words.later.sorted(by: { $0.key < $1.key }) {
+            self.attendance.heard(from: node, databases, isWhole: false, at: now)
+        }
+    }
+
+    /// Whether the other nodes have said all that they must have, since this process began.
+    var isInformed: Bool { self.life.simulation.now >= self.startedAt + Self.ignorance }
+
     /// A database has changed by way of this node.
     func changed(_ database: DatabaseID) {
         let name = Attendance.name(of: database)
-        for seat in self.orderedSeats where seat.databases.contains(database) { self.wake(seat) }
+        for seat in self.orderedSeats where seat.databases.contains(database) {
+            self.wake(seat, for: database)
+        }
         let listeners = self.attendance.listeners(of: name, at: self.life.node.world.now)
         for node in listeners where node != self.life.node.id {
             self.say(.stirred([name]), to: node)
         }
-        self.life.simulation.expectWaking(by: database)
+        if self.isInformed { self.life.simulation.expectWaking(by: database) }
     }
 
     /// In an order that is the same in every run.
@@ -133,9 +169,9 @@ final class PushPolls: @unchecked Sendable {
         self.seats.keys.sorted { $0.lexicographicallyPrecedes($1) }.compactMap { self.seats[$0] }
     }
 
-    private func wake(_ seat: Seat) {
+    private func wake(_ seat: Seat, for database: DatabaseID) {
         seat.isWoken = true
-        seat.wokenAt = self.life.simulation.now
+        seat.wokenAt[database] = self.life.simulation.now
         seat.waiter?.resume()
         seat.waiter = nil
     }
@@ -149,10 +185,11 @@ final class PushPolls: @unchecked Sendable {
         .keys.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Whether a poll still waits that nobody has woken since.
-    func sleeps(_ token: Bytes, since time: Int64) -> Bool {
+    /// Whether a poll still waits that no change of this database has woken since. A change of
+    /// another one does not count: most polls wait for several.
+    func sleeps(_ token: Bytes, through database: DatabaseID, since time: Int64) -> Bool {
         guard let seat = self.seats[token] else { return false }
-        return seat.since < time && seat.wokenAt < time && seat.waiter != nil
+        return seat.since < time && seat.wokenAt[database] ?? 0 < time && seat.waiter != nil
     }
 
     // MARK: Polls

@@ -26,6 +26,7 @@ struct PushWorker: Sendable {
             if self.simulation.isQuiet {
                 if self.number == 0 {
                     await self.lastRound(shells)
+                    await self.calmChange(shells)
                 } else if !self.push.lastRounds.contains(self.life.node.id),
                     self.push.draw(4) == 0
                 {
@@ -92,6 +93,26 @@ struct PushWorker: Sendable {
             }
         }
         if !self.life.isGone { self.push.lastRounds.insert(self.life.node.id) }
+    }
+
+    /// Once all have been told, the nodes change something in turn. No other change then wakes the
+    /// polls that wait for it.
+    private func calmChange(_ shells: PushShells) async {
+        let nodes = self.simulation.upNodes
+        let number = self.push.calmChangeCount
+        guard self.push.calmSince != nil, number < nodes.count * PushWorld.calmChangesOfEach,
+            nodes[number % nodes.count] == self.life.node.id,
+            shells.polls.isInformed
+        else { return }
+        // Of the database that fewer polls wait for, twice.
+        let isPublic = number / nodes.count == 1
+        let group = self.simulation.clientGroups.first { self.push.prepared.contains($0) }
+        if let group {
+            guard await self.change(in: group, isPublic: isPublic, shells) else { return }
+        }
+        await self.life.sleep(for: .milliseconds(500))
+        guard !self.life.isGone, self.push.calmChangeCount == number else { return }
+        self.push.calmChangeCount += 1
     }
 
     // MARK: Records

@@ -79,6 +79,10 @@ final class PushWorld: @unchecked Sendable {
     /// Since when all but the dead provider's devices must be told soon.
     var lastRoundAt: Int64?
     var lastRounds: Set<NodeID> = []
+    /// Since when all have been told of all. The nodes then make one change after another, in turn.
+    var calmSince: Int64?
+    var calmChangeCount = 0
+    static let calmChangesOfEach = 3
 
     init(seed: UInt64, groups: [GroupID], _ options: SimulationOptions, bugs: PlantedBugs) {
         self.executor = SimulatedExecutor(world: SimulatedWorld(seed: seed), seed: seed)

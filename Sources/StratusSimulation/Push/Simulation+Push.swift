@@ -26,8 +26,10 @@ extension Simulation {
             for token in shells.polls.waiting(for: database) {
                 let life = shells.life
                 life.spawn {
-                    await life.sleep(for: .milliseconds(1_000))
-                    guard !life.isGone, shells.polls.sleeps(token, since: now) else { return }
+                    await life.sleep(for: PushPolls.wakingTime)
+                    guard !life.isGone,
+                        shells.polls.sleeps(token, through: database, since: now)
+                    else { return }
                     life.simulation.report(
                         push: "poll \(token[1]) was not woken by a change of \(database)")
                 }
@@ -64,6 +66,11 @@ extension Simulation {
             push.providers[0].downUntil = 0
             return "the last provider is back only now"
         }
-        return push.missing { _ in true }
+        if let problem = push.missing(isIn: { _ in true }) { return problem }
+        let isOver = push.calmChangeCount >= self.upNodes.count * PushWorld.calmChangesOfEach
+        push.calmSince = push.calmSince ?? self.now
+        return isOver ? nil : "the last polls have not been woken"
     }
+
+    var upNodes: [NodeID] { self.nodes.filter(\.isUp).map(\.id) }
 }
