@@ -113,53 +113,71 @@ package final class CloudKitHandler: HTTPHandler {
         return self.operations.operation(at: head.path)?.patience ?? .usual
     }
 
+    /// Leaves the work to others: a poll that is held keeps this function's frame too.
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
-        let uuid = request.identity.uuid
-        if let people, SignInService.isPage(request.head.path) {
+        let path = request.head.path
+        if let people, SignInService.isPage(path) {
             var page = await people.respond(to: request)
-            page.headers.set("X-Apple-Request-UUID", uuid)
+            page.headers.set("X-Apple-Request-UUID", request.identity.uuid)
             return page
         }
-        if DAVRoute.isPath(request.head.path) {
-            var answer = await DAVHandler(handler: self).respond(to: request)
-            answer.headers.set("X-Apple-Request-UUID", uuid)
-            answer.headers.set("Cache-Control", "no-store")
-            return answer
+        if DAVRoute.isPath(path) {
+            return Self.finished(await DAVHandler(handler: self).respond(to: request), request)
         }
-        if PublishedHandler.isPath(request.head.path) {
-            var answer = await PublishedHandler(handler: self).respond(to: request)
-            answer.headers.set("X-Apple-Request-UUID", uuid)
-            answer.headers.set("Cache-Control", "no-store")
-            return answer
+        if PublishedHandler.isPath(path) {
+            return Self.finished(
+                await PublishedHandler(handler: self).respond(to: request), request)
         }
         var response: HTTPResponse
         if request.head.method == "OPTIONS" {
             response = CrossOrigin.preflight()
-        } else if PollService.isPoll(request.head.path) {
-            response = await PollService(handler: self).respond(to: request)
-            response.headers.set("Cache-Control", "no-store")
+            response.headers.set("X-Apple-Request-UUID", request.identity.uuid)
+        } else if PollService.isPoll(path) {
+            response = Self.finished(
+                await PollService(handler: self).respond(to: request), request)
         } else {
-            // Known once the credentials were found good; then its token comes back with errors
-            // too.
-            var token: String?
-            do {
-                let room = AnswerRoom(of: self.answers)
-                response = try self.response(
-                    try await self.answer(request, token: &token, room), room)
-            } catch {
-                response = self.failure(ClientError(error), uuid: uuid, cause: error)
-            }
-            if let token { Self.returnUserToken(token, in: &response) }
-            // What one person was told is nobody else's to keep.
-            response.headers.set("Cache-Control", "no-store")
-            if response.headers["Content-Type"] == nil {
-                response.headers.set("Content-Type", "application/json; charset=UTF-8")
-            }
-            response.headers.set("X-Apple-CloudKit-Version", "1.0")
-            if let rates { response.headers.set("RateLimit-Policy", rates.policy) }
+            response = Self.finished(await self.answer(request), request)
         }
-        response.headers.set("X-Apple-Request-UUID", uuid)
         CrossOrigin.allow(request.head, in: &response.headers)
+        return response
+    }
+
+    @inline(never)
+    private static func finished(_ response: HTTPResponse, _ request: HTTPRequest) -> HTTPResponse {
+        var response = response
+        // What one person was told is nobody else's to keep.
+        response.headers.set("Cache-Control", "no-store")
+        response.headers.set("X-Apple-Request-UUID", request.identity.uuid)
+        return response
+    }
+
+    @inline(never)
+    private func answer(_ request: HTTPRequest) async -> HTTPResponse {
+        var response: HTTPResponse
+        // Known once the credentials were found good; then its token comes back with errors too.
+        var token: String?
+        let room = AnswerRoom(of: self.answers)
+        do {
+            var answer: GatewayAnswer
+            if request.patience.isHeld {
+                // In a child task: what all of this takes of memory is free while it is held.
+                let begun = await inChildTask { await self.begun(request, room) }
+                token = begun.token
+                answer = try begun.answer.get()
+            } else {
+                answer = try await self.answer(request, token: &token, room)
+            }
+            if case .later(let later) = answer { answer = try await later() }
+            response = try self.response(answer, room)
+        } catch {
+            response = self.failure(ClientError(error), uuid: request.identity.uuid, cause: error)
+        }
+        if let token { Self.returnUserToken(token, in: &response) }
+        if response.headers["Content-Type"] == nil {
+            response.headers.set("Content-Type", "application/json; charset=UTF-8")
+        }
+        response.headers.set("X-Apple-CloudKit-Version", "1.0")
+        if let rates { response.headers.set("RateLimit-Policy", rates.policy) }
         return response
     }
 
@@ -172,6 +190,17 @@ package final class CloudKitHandler: HTTPHandler {
             "Access-Control-Allow-Origin": "*", "Cache-Control": "no-store",
         ]
         return (headers, writer.finish())
+    }
+
+    private func begun(
+        _ request: HTTPRequest, _ room: AnswerRoom
+    ) async -> (answer: Result<GatewayAnswer, any Error>, token: String?) {
+        var token: String?
+        do {
+            return (.success(try await self.answer(request, token: &token, room)), token)
+        } catch {
+            return (.failure(error), token)
+        }
     }
 
     private func answer(
@@ -250,6 +279,7 @@ package final class CloudKitHandler: HTTPHandler {
                     "X-Accel-Buffering": "no",
                 ], body: .stream(body, length: nil))
         case .nothing: response = HTTPResponse(status: 204)
+        case .later: preconditionFailure("what comes later has not come")
         }
         response.held = room
         return response

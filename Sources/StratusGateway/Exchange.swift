@@ -17,7 +17,7 @@ struct Exchange {
     let authentication: Authentication
     let head: RequestHead
     /// The body as received. A request's own name covers it.
-    let body: Bytes
+    private(set) var body: Bytes
     let isSecure: Bool
     /// False where the server has no place for another request that waits.
     let mayWait: Bool
@@ -55,6 +55,13 @@ struct Exchange {
             authentication.signed?.deadlineMilliseconds
             ?? handler.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
             + handler.router.leadMilliseconds
+    }
+
+    /// The same request, for one that is held: its body has been read and is let go.
+    var withoutBody: Exchange {
+        var exchange = self
+        exchange.body = []
+        return exchange
     }
 
     /// The same request, read on: with a deadline, a room and a turn of its own.

@@ -1,6 +1,7 @@
 package import StratusHTTP
 package import StratusModel
 package import StratusTLS
+import Synchronization
 
 /// Answers requests: what the gateway and the administrators' API are to the HTTP server, and to a
 /// test or the simulator, which call it without a socket.
@@ -118,14 +119,14 @@ extension RequestBody {
 }
 
 /// A body that is already there: for tests, and for requests that came with their head.
+/// What was taken is not held any more.
 package final class CollectedBody: RequestBody {
-    private let chunk: Bytes
-    private let taken = Flag()
+    private let chunk: Mutex<Bytes?>
 
-    package init(_ bytes: Bytes) { self.chunk = bytes }
+    package init(_ bytes: Bytes) { self.chunk = Mutex(bytes.isEmpty ? nil : bytes) }
 
     package func next() async throws(RequestBodyError) -> Bytes? {
-        self.taken.raise() || self.chunk.isEmpty ? nil : self.chunk
+        self.chunk.withLock { $0.take() }
     }
 }
 

@@ -14,6 +14,8 @@ enum GatewayAnswer: Sendable {
     case stream(any ResponseBody, length: Int?, contentType: String)
     /// Server-Sent Events, for as long as there are any. The body counts what it holds.
     case events(any ResponseBody)
+    /// Comes when something has happened. What the request is made of is not held until then.
+    case later(@Sendable () async throws -> GatewayAnswer)
     /// There is nothing, and there will be nothing.
     case nothing
 }

@@ -34,7 +34,7 @@ struct DocumentService: Sendable {
         },
         GatewayOperation(
             "changes", of: .documents, in: .private, needs: .user, patience: .heldIfAsked,
-            .collected { .json(try await DocumentService(exchange: $0).changes($1)) }),
+            .collected { try await DocumentService(exchange: $0).changes($1) }),
         GatewayOperation(
             "content/*", of: .documents, methods: [.get, .post], in: .private, needs: .user,
             patience: .transfer,
@@ -114,7 +114,7 @@ struct DocumentService: Sendable {
 
     // MARK: changes
 
-    func changes(_ input: Input) async throws -> Bytes {
+    func changes(_ input: Input) async throws -> GatewayAnswer {
         try self.exchange.requireLevel(.two)
         let device = try input.requiredString("device")
         guard KeyValueStore.isDevice(device) else {
@@ -125,15 +125,22 @@ struct DocumentService: Sendable {
         let after = try input.string("token").flatMap { text throws(InputRefusal) in
             try self.exchange.position(text, at: self.place)
         }
-        var page = try await self.page(after, limit, until: self.exchange.deadline)
-        if page.changes.isEmpty, !page.isFromStart, wait > .zero {
-            page = try await self.exchange.waited(
-                wait, for: "documents \(device)", after: page, at: self.place
-            ) { deadline in
-                let page = try await self.page(after, limit, until: deadline)
-                return page.changes.isEmpty && !page.isFromStart ? nil : page
-            }
+        let page = try await self.page(after, limit, until: self.exchange.deadline)
+        guard page.changes.isEmpty, !page.isFromStart, wait > .zero else {
+            return .json(self.answer(page))
         }
+        let service = DocumentService(exchange: self.exchange.withoutBody)
+        return try service.exchange.later(
+            wait, for: "documents \(device)", after: page, at: self.place
+        ) {
+            let page = try await service.page(after, limit, until: $0)
+            return page.changes.isEmpty && !page.isFromStart ? nil : page
+        } answer: {
+            .json(service.answer($0))
+        }
+    }
+
+    private func answer(_ page: DocumentChangesPage) -> Bytes {
         var json = JSONWriter(reserving: 4_096)
         json.object { object in
             object.member("isFromStart", page.isFromStart)

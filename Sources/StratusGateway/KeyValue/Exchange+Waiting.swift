@@ -17,31 +17,43 @@ extension Exchange {
         }
     }
 
-    /// Waits until `look` finds something, for as long as the client wants to. Of two waits for one
-    /// name the newer one ends the older one.
+    /// Answers with what `look` finds, once it finds something. It looks for as long as the client
+    /// wants to wait, and then answers with `before`. Of two waits for one name the newer one ends
+    /// the older one.
     ///
-    /// - Returns: what was found; `before` where nothing was.
-    func waited<Found: Sendable>(
+    /// - Parameters:
+    ///   - look: runs in a child task, so that a request that waits takes little memory.
+    ///   - answer: what the client gets.
+    func later<Found: Sendable>(
         _ wait: Duration, for name: String, after before: Found, at place: FeedPlace,
-        _ look: (MonotonicTime) async throws -> Found?
-    ) async throws -> Found {
+        _ look: @escaping @Sendable (MonotonicTime) async throws -> Found?,
+        answer: @escaping @Sendable (Found) throws -> GatewayAnswer
+    ) throws -> GatewayAnswer {
         guard self.mayWait else { throw InputRefusal.noRoomToWait }
-        let handler = self.handler
-        let end = handler.world.now + wait
-        let seatName = handler.tokens.identity(of: place.circumstances(0x22, Bytes(name.utf8)))
-        self.turn.leave()
-        guard let seat = await handler.seats.take(Bytes(seatName.uuid.utf8)) else { return before }
-        seat.watch([self.homeDatabase])
-        while !Task.isCancelled, !seat.isTold, handler.world.now < end {
-            // A partition that is away is asked again.
-            if let found = try? await look(handler.world.now + .seconds(5)) {
-                // Whoever has waited may have been signed out meanwhile.
-                try await self.judgeAgain()
-                return found
+        let end = self.handler.world.now + wait
+        let circumstances = place.circumstances(0x22, Bytes(name.utf8))
+        let seatName = self.handler.tokens.identity(of: circumstances)
+        return .later { [self] in
+            let handler = self.handler
+            guard let seat = await handler.seats.take(Bytes(seatName.uuid.utf8)) else {
+                return try answer(before)
             }
-            let interval = PollService.interval(watchCount: handler.seats.watchCount)
-            await seat.wait(for: min(interval, end - handler.world.now))
+            seat.watch([self.homeDatabase])
+            while !Task.isCancelled, !seat.isTold, handler.world.now < end {
+                let found = await inChildTask {
+                    defer { self.turn.leave() }
+                    // A partition that is away is asked again.
+                    return try? await look(handler.world.now + .seconds(5))
+                }
+                if let found {
+                    // Whoever has waited may have been signed out meanwhile.
+                    try await self.judgeAgain()
+                    return try answer(found)
+                }
+                let interval = PollService.interval(watchCount: handler.seats.watchCount)
+                await seat.wait(for: min(interval, end - handler.world.now))
+            }
+            return try answer(before)
         }
-        return before
     }
 }

@@ -25,7 +25,7 @@ struct KeyValueService: Sendable {
         ) { exchange, _ in try await KeyValueService(exchange: exchange).values() },
         GatewayOperation(
             "sync", of: .keyValue, in: .private, needs: .user, patience: .heldIfAsked,
-            .collected { .json(try await KeyValueService(exchange: $0).sync($1)) }),
+            .collected { try await KeyValueService(exchange: $0).sync($1) }),
     ]
 
     /// `GET values`: every key with its value.
@@ -63,14 +63,14 @@ struct KeyValueService: Sendable {
     }
 
     /// `POST sync`: takes the device's changes, and answers with what changed since its token.
-    func sync(_ input: Input) async throws -> Bytes {
+    func sync(_ input: Input) async throws -> GatewayAnswer {
         try self.exchange.requireLevel(.two)
         var ask = try self.ask(input)
         let identity = self.exchange.identityToken
         if let known = ask.identityToken, known != identity {
             // Another person's changes are nobody's here.
             let found = try await self.read(after: nil, until: self.exchange.deadline)
-            return try self.answer(found, ask, reason: "accountChange")
+            return .json(try self.answer(found, reason: "accountChange", refused: ask.refused))
         }
         let isFirst = ask.after == nil
         var told: [String] = []
@@ -81,12 +81,7 @@ struct KeyValueService: Sendable {
         var found = try await self.read(
             after: ask.after, keys: told, until: self.exchange.deadline)
         if found.isEmpty, ask.changes.isEmpty, ask.refused.isEmpty, ask.wait > .zero {
-            found = try await self.exchange.waited(
-                ask.wait, for: ask.device, after: found, at: self.place
-            ) { deadline in
-                let found = try await self.read(after: ask.after, until: deadline)
-                return found.isEmpty && !found.isFromStart ? nil : found
-            }
+            return try self.wait(ask.wait, ask.device, found, after: ask.after)
         }
         if !found.isFromStart, let batch = ask.batch, !ask.changes.isEmpty {
             // What stands because this very request brought it is no news.
@@ -94,9 +89,19 @@ struct KeyValueService: Sendable {
                 $0.value.device != ask.device || $0.value.batch != batch
             }
         }
-        let reason =
-            found.isFromStart ? "initialSync" : found.entries.isEmpty ? "none" : "serverChange"
-        return try self.answer(found, ask, reason: reason)
+        return .json(try self.answer(found, reason: found.reason, refused: ask.refused))
+    }
+
+    private func wait(
+        _ wait: Duration, _ device: String, _ found: Found, after position: FeedPosition?
+    ) throws -> GatewayAnswer {
+        let service = KeyValueService(exchange: self.exchange.withoutBody)
+        return try service.exchange.later(wait, for: device, after: found, at: self.place) {
+            let found = try await service.read(after: position, until: $0)
+            return found.isEmpty && !found.isFromStart ? nil : found
+        } answer: {
+            .json(try service.answer($0, reason: $0.reason))
+        }
     }
 
     private func ask(_ input: Input) throws -> Ask {
@@ -217,6 +222,10 @@ struct KeyValueService: Sendable {
         var use = KeyValueUse()
 
         var isEmpty: Bool { self.entries.isEmpty }
+        /// Why the client is told.
+        var reason: String {
+            self.isFromStart ? "initialSync" : self.isEmpty ? "none" : "serverChange"
+        }
         var sorted: [KeyValuesPage.Entry] {
             self.entries.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
         }
@@ -266,7 +275,9 @@ struct KeyValueService: Sendable {
 
     // MARK: Answers
 
-    private func answer(_ found: Found, _ ask: Ask, reason: String) throws -> Bytes {
+    private func answer(
+        _ found: Found, reason: String, refused: [(key: String, error: ClientError)] = []
+    ) throws -> Bytes {
         var writer = JSONWriter(reserving: 1_024)
         try writer.object { (object) throws in
             object.member("reason", reason)
@@ -284,7 +295,7 @@ struct KeyValueService: Sendable {
                     }
                 }
             }
-            object.member("refused", objects: ask.refused) { json, element in
+            object.member("refused", objects: refused) { json, element in
                 let (key, error) = element
                 json.member("key", key)
                 json.member("serverErrorCode", error.code.rawValue)

@@ -53,7 +53,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
             return Bytes("retry: 1000\n\n".utf8)
         }
         while !self.isOver, !Task.isCancelled, self.now < self.end {
-            let found = await self.look()
+            let found = await inChildTask { await self.look() }
             if let event = found.event {
                 self.nextBeat = self.now + LiveService.beat
                 return event

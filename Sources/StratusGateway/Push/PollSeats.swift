@@ -1,5 +1,6 @@
 import StratusCluster
 package import StratusModel
+import StratusRuntime
 import Synchronization
 
 /// The polls that wait at this node: one for each token, and which databases wake them.
@@ -14,6 +15,8 @@ final class PollSeats: Sendable {
         /// Something may have changed since it last looked.
         var isWoken = false
         var waiter: CheckedContinuation<Void, Never>?
+        /// When it has slept for long enough.
+        var timer: TimerQueue<Bytes>.Token?
         var databases: Set<DatabaseID> = []
         /// The questions that one look takes.
         var questionCount = 0
@@ -21,8 +24,19 @@ final class PollSeats: Sendable {
         var next: CheckedContinuation<Bool, Never>?
     }
 
+    /// The task that sleeps until the first timer. One for all of them: ten thousand sleeping tasks
+    /// would take more memory than their polls.
+    private struct Alarm {
+        var number: UInt64
+        var time: MonotonicTime
+        var task: Task<Void, Never>
+    }
+
     private struct State {
         var places: [Bytes: Place] = [:]
+        var timers = TimerQueue<Bytes>()
+        var alarm: Alarm?
+        var alarmCount: UInt64 = 0
         var watchers: [DatabaseID: Set<Bytes>] = [:]
         /// Until when the many polls of a database are left alone.
         var rests: [DatabaseID: MonotonicTime] = [:]
@@ -181,19 +195,67 @@ final class PollSeats: Sendable {
         }?.resume()
     }
 
-    /// Waits until it is woken, for which it may have been already.
-    fileprivate func sleep(_ token: Bytes) async {
+    /// Waits until it is woken, for which it may have been already, or until `time`.
+    fileprivate func sleep(_ token: Bytes, until time: MonotonicTime) async {
         await withCheckedContinuation { continuation in
             let isOver = self.state.withLock { state in
                 guard let place = state.places[token], !place.isTold, !place.isWoken else {
                     return true
                 }
                 state.places[token]?.waiter = continuation
+                state.places[token]?.timer = state.timers.insert(at: Self.tick(time), token)
                 return false
             }
-            if isOver { continuation.resume() }
+            if isOver { continuation.resume() } else { self.setAlarm() }
         }
-        self.state.withLock { $0.places[token]?.isWoken = false }
+        self.state.withLock { state in
+            state.places[token]?.isWoken = false
+            if let timer = state.places[token]?.timer.take() { state.timers.remove(timer) }
+        }
+    }
+
+    // MARK: Timers
+
+    /// Timers that end at about the same time end together.
+    private static let tickLength: Int64 = 20_000_000
+
+    private static func tick(_ time: MonotonicTime) -> MonotonicTime {
+        let ticks = (time.nanoseconds + Self.tickLength - 1) / Self.tickLength
+        return MonotonicTime(nanoseconds: ticks * Self.tickLength)
+    }
+
+    /// Sees to it that somebody wakes up for the first timer.
+    private func setAlarm() {
+        self.state.withLock { state in
+            guard let first = state.timers.first else { return }
+            if let alarm = state.alarm, alarm.time <= first { return }
+            state.alarm?.task.cancel()
+            state.alarmCount += 1
+            let number = state.alarmCount
+            let task = Task { [weak self] in
+                try? await Task.sleep(for: first - RealClock.now)
+                self?.ring(number)
+            }
+            state.alarm = Alarm(number: number, time: first, task: task)
+        }
+    }
+
+    private func ring(_ number: UInt64) {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            // An earlier alarm has taken the place of this one.
+            guard state.alarm?.number == number else { return [] }
+            state.alarm = nil
+            var waiters: [CheckedContinuation<Void, Never>] = []
+            let now = RealClock.now
+            while let token = state.timers.popDue(at: now) {
+                state.places[token]?.timer = nil
+                state.places[token]?.isWoken = true
+                if let waiter = state.places[token]?.waiter.take() { waiters.append(waiter) }
+            }
+            return waiters
+        }
+        for waiter in waiters { waiter.resume() }
+        self.setAlarm()
     }
 }
 
@@ -223,16 +285,11 @@ final class PollSeat: Sendable {
     /// Returns when a database may have changed, when a newer poll comes, when the task is
     /// cancelled, or after `patience`.
     func wait(for patience: Duration) async {
-        let timer = Task { [owner, token] in
-            try? await Task.sleep(for: patience)
-            if !Task.isCancelled { owner.wake(token) }
-        }
         await withTaskCancellationHandler {
-            await self.owner.sleep(self.token)
+            await self.owner.sleep(self.token, until: RealClock.now + patience)
         } onCancel: {
             self.owner.wake(self.token)
         }
-        timer.cancel()
     }
 }
 

@@ -42,27 +42,27 @@ struct PollService: Sendable {
             let token = PollToken(text: text, self.handler.tokens)
         else { return await self.unknown() }
         guard let seat = await self.handler.seats.take(token.bytes) else { return Self.nothing() }
-        var poll = Poll(handler: self.handler, token: token, seat: seat)
+        return await self.hold(Poll(handler: self.handler, token: token, seat: seat))
+    }
+
+    /// Asks in child tasks, so that a poll that waits takes little memory.
+    private func hold(_ opening: Poll) async -> HTTPResponse {
         let end = self.handler.world.now + Self.hold
-        do {
-            guard try await poll.open(until: self.soon) else { return await self.unknown() }
-        } catch {
-            return Self.failed()
+        let soon = self.soon
+        var poll: Poll
+        switch await inChildTask({ await opening.opened(until: soon) }) {
+        case .success(let known?): poll = known
+        case .success(nil): return await self.unknown()
+        case .failure: return Self.failed()
         }
-        while !Task.isCancelled, !seat.isTold, self.handler.world.now < end {
-            let isBehind: Bool
-            do {
-                if let found = try await poll.look(until: self.soon) {
-                    return self.answer(found, poll)
-                }
-                isBehind = poll.hasMore
-            } catch {
-                // A partition that is away is asked again.
-                isBehind = false
-            }
-            if isBehind { continue }
+        while !Task.isCancelled, !poll.seat.isTold, self.handler.world.now < end {
+            let (before, soon) = (poll, self.soon)
+            let found: Poll.Found?
+            (found, poll) = await inChildTask { await before.looked(until: soon) }
+            if let found { return self.answer(found, poll) }
+            if poll.hasMore { continue }
             let interval = Self.interval(watchCount: self.handler.seats.watchCount)
-            await seat.wait(for: min(interval, end - self.handler.world.now))
+            await poll.seat.wait(for: min(interval, end - self.handler.world.now))
         }
         return Self.nothing()
     }
@@ -219,6 +219,24 @@ struct PollService: Sendable {
                 Set(self.places.map(\.database)).union(self.stream?.besides ?? []),
                 questionCount: self.places.count + (self.stream?.feedCount ?? 0))
             return true
+        }
+
+        /// - Returns: the poll once it is open; nil for a token that nobody is told by.
+        func opened(until deadline: MonotonicTime) async -> Result<Poll?, any Error> {
+            var poll = self
+            do { return .success(try await poll.open(until: deadline) ? poll : nil) } catch {
+                return .failure(error)
+            }
+        }
+
+        /// What a look finds, and the poll as it is then.
+        func looked(until deadline: MonotonicTime) async -> (Found?, Poll) {
+            var poll = self
+            do { return (try await poll.look(until: deadline), poll) } catch {
+                // A partition that is away is asked again.
+                poll.hasMore = false
+                return (nil, poll)
+            }
         }
 
         /// The first notification there is, from one database on through all of them. One that

@@ -1,13 +1,13 @@
-import StratusModel
+package import StratusModel
 
 /// A queue of payloads by time: a binary heap whose entries can be moved and removed.
 ///
 /// Inserting, moving and removing cost O(log n); a cancelled entry leaves nothing behind. Equal
 /// times fire in the order inserted.
-struct TimerQueue<Payload> {
+package struct TimerQueue<Payload> {
     /// Names one entry until it fires or is removed. After that it names nothing, even if its slot
     /// is used again.
-    struct Token: Sendable, Hashable {
+    package struct Token: Sendable, Hashable {
         fileprivate let slot: Int32
         fileprivate let generation: UInt32
     }
@@ -34,10 +34,12 @@ struct TimerQueue<Payload> {
     private var free: [Int32] = []
     private var inserted: UInt64 = 0
 
-    var count: Int { self.heap.count }
-    var first: MonotonicTime? { self.heap.first?.time }
+    package init() {}
 
-    mutating func insert(at time: MonotonicTime, _ payload: Payload) -> Token {
+    package var count: Int { self.heap.count }
+    package var first: MonotonicTime? { self.heap.first?.time }
+
+    package mutating func insert(at time: MonotonicTime, _ payload: Payload) -> Token {
         let slot: Int32
         if let reused = self.free.popLast() {
             slot = reused
@@ -54,7 +56,7 @@ struct TimerQueue<Payload> {
     }
 
     /// - Returns: false when it has fired or was removed.
-    mutating func move(_ token: Token, to time: MonotonicTime) -> Bool {
+    package mutating func move(_ token: Token, to time: MonotonicTime) -> Bool {
         guard let position = self.position(of: token) else { return false }
         self.inserted += 1
         self.heap[position].time = time
@@ -65,13 +67,13 @@ struct TimerQueue<Payload> {
 
     /// - Returns: its payload, unless it has fired or was removed.
     @discardableResult
-    mutating func remove(_ token: Token) -> Payload? {
+    package mutating func remove(_ token: Token) -> Payload? {
         guard let position = self.position(of: token) else { return nil }
         return self.remove(at: position)
     }
 
     /// The next payload whose time has come.
-    mutating func popDue(at now: MonotonicTime) -> Payload? {
+    package mutating func popDue(at now: MonotonicTime) -> Payload? {
         guard let first = self.heap.first, first.time <= now else { return nil }
         return self.remove(at: 0)
     }

@@ -72,6 +72,23 @@ import Testing
         await seat.wait(for: .milliseconds(5))
     }
 
+    @Test func `each sleep ends after its own patience, whichever began first`() async throws {
+        let seats = PollSeats()
+        let long = try #require(await seats.take([1]))
+        let short = try #require(await seats.take([2]))
+        let sleeper = Task { await long.wait(for: .seconds(100)) }
+        try await Task.sleep(for: .milliseconds(20))
+        for _ in 0..<3 { await short.wait(for: .milliseconds(5)) }
+        // As many as end at the same time.
+        let others = (3..<40 as Range<UInt8>).map { number in
+            Task { await seats.take([number])?.wait(for: .milliseconds(30)) }
+        }
+        for other in others { await other.value }
+        #expect(seats.count == 2)
+        sleeper.cancel()
+        await sleeper.value
+    }
+
     @Test func `many polls of a database are woken no oftener than they can look`() async throws {
         let seats = PollSeats()
         var all: [PollSeat] = []

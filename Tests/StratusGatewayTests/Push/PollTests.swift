@@ -75,7 +75,8 @@ import Testing
         /// A poll that is held, and ended by its client.
         func isQuiet() async throws -> Bool {
             let poll = Task { try await self.ask() }
-            try await Task.sleep(for: .milliseconds(50))
+            // It has looked by then, also beside tests that keep all threads busy.
+            try await Task.sleep(for: .milliseconds(300))
             poll.cancel()
             return try await poll.value.text == "null\n"
         }
@@ -417,8 +418,11 @@ import Testing
                 _ = try await stream.next()
                 return String(decoding: whole, as: UTF8.self)
             }
-            try await Task.sleep(for: .milliseconds(100))
-            task.cancel()
+            let patience = Task {
+                try? await Task.sleep(for: .milliseconds(300))
+                task.cancel()
+            }
+            defer { patience.cancel() }
             return try await task.value
         }
         try await save("a")
