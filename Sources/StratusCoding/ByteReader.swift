@@ -65,7 +65,20 @@ package struct ByteReader: Sendable {
 
     /// Refuses what ``ByteWriter`` would not write: more than ten bytes, or needless trailing
     /// zeros.
+    @inline(__always)
     package mutating func varint() throws(DecodingError) -> UInt64 {
+        // Most are a single byte.
+        if self.offset < self.end {
+            let byte = self.bytes[self.offset]
+            if byte < 0x80 {
+                self.offset += 1
+                return UInt64(byte)
+            }
+        }
+        return try self.longVarint()
+    }
+
+    private mutating func longVarint() throws(DecodingError) -> UInt64 {
         let start = self.offset
         var value: UInt64 = 0
         var shift: UInt64 = 0
@@ -126,13 +139,21 @@ package struct ByteReader: Sendable {
     package mutating func text(among texts: [Bytes]) throws(DecodingError) -> Int? {
         let start = self.offset
         let count = try self.count()
-        for (position, text) in texts.enumerated()
-        where text.count == count && self.bytes[self.offset..<(self.offset + count)] == text[...] {
+        for position in texts.indices where self.isNext(texts[position], count) {
             self.offset += count
             return position
         }
         self.offset = start
         return nil
+    }
+
+    /// Whether the next `count` bytes, which are there, are this text.
+    private func isNext(_ text: Bytes, _ count: Int) -> Bool {
+        guard text.count == count else { return false }
+        for place in text.indices where text[place] != self.bytes[self.offset + place] {
+            return false
+        }
+        return true
     }
 
     package mutating func prefixed() throws(DecodingError) -> Bytes {

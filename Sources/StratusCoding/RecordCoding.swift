@@ -61,17 +61,18 @@ extension ByteReader {
         }
     }
 
-    /// A record with those of its fields alone that `wanted` names: what a filter asks about.
+    /// A record with those of its parts alone that `wanted` names: what a filter asks about.
     package mutating func recordBody(
-        name: String, zone: ZoneID, wanted: [WantedField]
+        name: String, zone: ZoneID, wanted: WantedParts
     ) throws(DecodingError) -> Record {
-        try self.recordBody(name: name, zone: zone) { reader throws(DecodingError) in
-            try reader.fields(wanted)
+        try self.recordBody(name: name, zone: zone, hasStamps: wanted.hasStamps) {
+            reader throws(DecodingError) in try reader.fields(wanted)
         }
     }
 
     private mutating func recordBody(
-        name: String, zone: ZoneID, fields: (inout ByteReader) throws(DecodingError) -> [Field]
+        name: String, zone: ZoneID, hasStamps: Bool = true,
+        fields: (inout ByteReader) throws(DecodingError) -> [Field]
     ) throws(DecodingError) -> Record {
         let version = try self.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
@@ -79,8 +80,11 @@ extension ByteReader {
         guard presence < 16 else { throw DecodingError(.malformed, at: self.offset - 1) }
         let tag = ChangeTag(try self.varint())
         let type = try self.text()
-        let created = try self.changeStamp()
-        let modified = presence & 8 != 0 ? try self.changeStamp() : created
+        let created = hasStamps ? try self.changeStamp() : try self.skipChangeStamp()
+        var modified = created
+        if presence & 8 != 0 {
+            modified = hasStamps ? try self.changeStamp() : try self.skipChangeStamp()
+        }
         let parent = presence & 1 != 0 ? try self.text() : nil
         let shortGUID = presence & 2 != 0 ? try self.text() : nil
         let share = presence & 4 != 0 ? try self.text() : nil
@@ -105,13 +109,12 @@ extension ByteReader {
         return fields
     }
 
-    private mutating func fields(_ wanted: [WantedField]) throws(DecodingError) -> [Field] {
+    private mutating func fields(_ wanted: WantedParts) throws(DecodingError) -> [Field] {
         var fields: [Field] = []
-        let texts = wanted.map(\.bytes)
         for _ in 0..<(try self.count(minimumSize: 3)) {
-            if let position = try self.text(among: texts) {
+            if let position = try self.text(among: wanted.bytes) {
                 fields.append(
-                    Field(name: wanted[position].name, value: try self.fieldValue()))
+                    Field(name: wanted.names[position], value: try self.fieldValue()))
             } else {
                 try self.skipPrefixed()
                 try self.skipFieldValue()
@@ -126,15 +129,27 @@ extension ByteReader {
         return ChangeStamp(
             milliseconds: milliseconds, userRecordName: user, deviceID: try self.text())
     }
+
+    /// - Returns: a stamp of nobody.
+    private mutating func skipChangeStamp() throws(DecodingError) -> ChangeStamp {
+        _ = try self.varint()
+        try self.skipPrefixed()
+        try self.skipPrefixed()
+        return ChangeStamp(milliseconds: 0, userRecordName: "", deviceID: "")
+    }
 }
 
-/// The name of a field to read, in both forms it is needed in.
-package struct WantedField: Sendable, Hashable {
-    package let name: String
-    let bytes: Bytes
+/// The parts of a record to read, beside its type and tag.
+package struct WantedParts: Sendable, Hashable {
+    /// Names of fields, in both forms they are needed in.
+    let names: [String]
+    let bytes: [Bytes]
+    /// Whether `created` and `modified` are read.
+    package var hasStamps: Bool
 
-    package init(_ name: String) {
-        self.name = name
-        self.bytes = Bytes(name.utf8)
+    package init(fields names: [String], hasStamps: Bool = true) {
+        self.names = names
+        self.bytes = names.map { Bytes($0.utf8) }
+        self.hasStamps = hasStamps
     }
 }

@@ -79,11 +79,30 @@ struct PendingRows {
         return old
     }
 
-    /// Takes every pending change, in the order of the keys; afterwards nothing is pending.
-    mutating func take() -> [Change] {
-        defer { self.removeAll() }
-        return self.changes.filter { $0.row != nil || $0.isStored }
-            .sorted { Bytes.isOrdered($0.key, before: $1.key) }
+    /// Takes every pending change; afterwards nothing is pending.
+    ///
+    /// - Returns: the changes, and the places of those that SQLite must be told, in the order of
+    ///   their keys.
+    mutating func take() -> (changes: [Change], order: [Int]) {
+        let changes = self.changes
+        var order: [Int] = []
+        order.reserveCapacity(changes.count)
+        var isInOrder = true
+        for place in changes.indices where changes[place].row != nil || changes[place].isStored {
+            if let last = order.last {
+                isInOrder =
+                    isInOrder && Bytes.isOrdered(changes[last].key, before: changes[place].key)
+            }
+            order.append(place)
+        }
+        // Feeds and outcomes are written in order.
+        if !isInOrder {
+            order.sort { Bytes.isOrdered(changes[$0].key, before: changes[$1].key) }
+        }
+        self.changes = []
+        self.changes.reserveCapacity(changes.count)
+        self.removeAll()
+        return (changes, order)
     }
 
     mutating func removeAll() {

@@ -93,15 +93,15 @@ package struct RequestTable: Sendable {
     private mutating func remove(
         before time: Int64, countMax: Int, in rows: inout some RowStore
     ) throws(StoreError) {
-        var expired: [Bytes] = []
+        var expired: [(key: Bytes, row: Bytes)] = []
         let end = Self.order(time)
         try rows.scan(.request, from: Bytes().span.bytes, to: end.span.bytes, descending: false) {
-            key, _ in
-            expired.append(Bytes(copying: key))
+            key, row in
+            expired.append((Bytes(copying: key), Bytes(copying: row)))
             return expired.count < countMax ? .next : .stop
         }
-        for key in expired {
-            try rows.remove(.request, key.span.bytes)
+        for (key, row) in expired {
+            try rows.remove(.request, key.span.bytes, holding: row.span.bytes)
             let (deadline, identity) = try Self.read(key)
             // A later command may have used the identity again.
             if self.deadlines?[identity] == deadline { self.deadlines?[identity] = nil }

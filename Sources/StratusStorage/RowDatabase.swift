@@ -112,7 +112,9 @@ package final class RowDatabase: RowStore {
         guard self.connection.isInTransaction else {
             throw StoreError(.io, "SQLite has ended the transaction")
         }
-        for change in self.pending[Int(table.rawValue)].take() {
+        let (changes, order) = self.pending[Int(table.rawValue)].take()
+        for place in order {
+            let change = changes[place]
             try change.key.span.bytes.withUnsafeBytes { (key) throws(StoreError) in
                 guard let row = change.row else { return try self.erase(table, key) }
                 try row.span.bytes.withUnsafeBytes { (row) throws(StoreError) in
@@ -264,6 +266,30 @@ package final class RowDatabase: RowStore {
             try self.write(table, key, row)
         }
         self.digest.add(hash)
+    }
+
+    package func remove(
+        _ table: Table, _ key: borrowing RawSpan, holding row: borrowing RawSpan
+    ) throws(StoreError) {
+        if self.isKeepingBack, table != .meta {
+            // What ``keepBack`` finds out by reading otherwise: whether there is a row, and its
+            // hash.
+            let found = LastRead(key: Bytes(copying: key), row: Bytes(copying: row))
+            assert(self.isStored(found, in: table), "a wrong claim goes into the digest")
+            self.lastReads[Int(table.rawValue)] = found
+        }
+        try self.remove(table, key)
+    }
+
+    /// Whether SQLite has this row, as far as it can say.
+    private func isStored(_ found: LastRead, in table: Table) -> Bool {
+        if self.pending[Int(table.rawValue)][found.key] != nil { return true }
+        let key = found.key
+        do throws(StoreError) {
+            return try key.span.bytes.withUnsafeBytes { (key) throws(StoreError) in
+                try self.withRow(table, key) { $0.map { Bytes($0) } == found.row }
+            }
+        } catch { return true }
     }
 
     package func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {

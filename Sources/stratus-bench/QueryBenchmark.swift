@@ -249,12 +249,14 @@ struct QueryBench {
 /// Record rows as this benchmark writes them.
 private struct BenchRecords: RecordSource {
     func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)? {
-        try self.record(row, name: "", zone: ZoneID(name: "", owner: ""), wanted: []).map {
+        try self.record(
+            row, name: "", zone: ZoneID(name: "", owner: ""), wanted: WantedParts(fields: [])
+        ).map {
             ($0.type, $0.created.userRecordName)
         }
     }
 
-    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: WantedParts)
         throws(StoreError) -> Record?
     {
         do {

@@ -45,6 +45,32 @@ import Testing
         #expect(Self.text { $0.write(value) } == text)
     }
 
+    @Test(arguments: [0, 1, 9, 10, 35, 36, 1_295, 1_296, 123_456_789, .max - 1, .max] as [UInt64])
+    func `a number to base 36 is the text that String makes`(value: UInt64) {
+        let expected = "\"\(String(value, radix: 36))\""
+        #expect(Self.text { $0.write(base36: value) } == expected)
+        let many = Self.text { writer in
+            writer.array { for _ in 0..<9 { $0.write(base36: value) } }
+        }
+        let list = Array(repeating: expected, count: 9).joined(separator: ",")
+        #expect(many == "[\(list)]")
+    }
+
+    @Test func `a value can be written again`() {
+        let text = Self.text {
+            $0.array { list in
+                list.write("first")
+                let start = list.count
+                // With the comma before it, which is not a part of the value.
+                list.object { $0.member("a", String(repeating: "x", count: 100)) }
+                let end = list.count
+                for _ in 0..<3 { list.write(again: (start + 1)..<end) }
+            }
+        }
+        let object = #"{"a":"\#(String(repeating: "x", count: 100))"}"#
+        #expect(text == "[\"first\",\(object),\(object),\(object),\(object)]")
+    }
+
     @Test func `names that the program chose are written as others are`() {
         let known = Self.text {
             $0.object {

@@ -60,12 +60,14 @@ struct QueryShelf: RowStore, RecordSource {
     // MARK: RecordSource
 
     func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)? {
-        guard let record = try self.record(row, name: "", zone: Self.containerZone, wanted: [])
+        guard
+            let record = try self.record(
+                row, name: "", zone: Self.containerZone, wanted: WantedParts(fields: []))
         else { return nil }
         return (record.type, record.created.userRecordName)
     }
 
-    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: WantedParts)
         throws(StoreError) -> Record?
     {
         var reader = ByteReader(row)

@@ -53,6 +53,12 @@ import Testing
             if let database { return try database.remove(table, key) }
             self.memory!.remove(table, key)
         }
+        mutating func remove(
+            _ table: Table, _ key: borrowing RawSpan, holding row: borrowing RawSpan
+        ) throws(StoreError) {
+            if let database { return try database.remove(table, key, holding: row) }
+            try self.memory!.remove(table, key, holding: row)
+        }
 
         mutating func put(_ key: Bytes, _ row: Bytes, _ table: Table = .record) throws {
             try self.put(table, key.span.bytes, row.span.bytes)
@@ -126,6 +132,41 @@ import Testing
         try store.remove([1])
         #expect(try store.get([1]) == nil)
         #expect(try store.keys() == [[2]])
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a row that a scan has found is removed without being read`(kind: Kind) throws {
+        var store = try Store(kind)
+        for number in 1...3 as ClosedRange<UInt8> { try store.put([number], [number, number]) }
+        #expect(try store.keys() == [[1], [2], [3]])
+        for number in [1, 3] as Bytes {
+            let (key, row) = ([number] as Bytes, [number, number] as Bytes)
+            try store.remove(.record, key.span.bytes, holding: row.span.bytes)
+        }
+        #expect(try store.get([1]) == nil)
+        #expect(try store.keys() == [[2]])
+        try store.put([1], [7])
+        #expect(try store.get([1]) == [7])
+    }
+
+    @Test func `the digest lets go of a row that a scan has found`() throws {
+        let system = FileSystem(SimulatedFiles(seed: 1))
+        try RowDatabase.make("rows.db", in: system, fileTag: 7)
+        let database = try RowDatabase(
+            "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+        let (key, row): (Bytes, Bytes) = ([1], [10])
+        try database.beginTransaction()
+        try database.put(.request, key.span.bytes, row.span.bytes)
+        try database.commitTransaction()
+        try database.beginTransaction()
+        try database.remove(.request, key.span.bytes, holding: row.span.bytes)
+        // It may come back before anything is written.
+        try database.put(.request, key.span.bytes, row.span.bytes)
+        let other: Bytes = [2]
+        try database.put(.request, other.span.bytes, row.span.bytes)
+        try database.remove(.request, key.span.bytes)
+        try database.commitTransaction()
+        #expect(try database.computeDigest() == database.digest)
     }
 
     @Test(arguments: Kind.allCases)

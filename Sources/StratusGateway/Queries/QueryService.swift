@@ -261,7 +261,7 @@ struct QueryService: Sendable {
         records: [Record], marker: String?, zone: (ZoneSummary?, ZoneID)?, request: QueryRequest
     ) async throws -> Bytes {
         let opened = try await self.exchange.opened(records)
-        var writer = JSONWriter(reserving: 512 * (records.count + 1))
+        var writer = JSONWriter(reserving: 1_024 * (records.count + 1))
         let links = self.exchange.assetLinks
         writer.object {
             $0.key("records")

@@ -35,7 +35,7 @@ struct LookUpService: Sendable {
             if case .found(let record) = item { record } else { nil as Record? }
         }
         let opened = try await self.exchange.opened(found)
-        var writer = JSONWriter(reserving: 512 * items.count)
+        var writer = JSONWriter(reserving: 1_024 * items.count)
         var restedAt = 0
         let links = self.exchange.assetLinks
         writer.beginObject()

@@ -388,7 +388,7 @@ struct ModifyService: Sendable {
         _ items: [Item], _ opened: OpenedFields, request: ModifyRequest, zone: ZoneSummary?,
         at place: ZonePlace
     ) -> Bytes {
-        var writer = JSONWriter(reserving: 512 * items.count)
+        var writer = JSONWriter(reserving: 1_024 * items.count)
         let links = self.exchange.assetLinks
         self.count(items)
         writer.object {

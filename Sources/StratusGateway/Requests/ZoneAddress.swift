@@ -52,10 +52,10 @@ struct ZoneAddress: Sendable, Hashable {
 extension JSONWriter {
     /// A zone's dictionary, always with all three keys.
     mutating func writeZoneID(_ zone: ZoneID) {
-        self.object {
-            $0.member(known: "zoneName", zone.name)
-            $0.member(known: "ownerRecordName", zone.owner.isEmpty ? "_defaultOwner" : zone.owner)
-            $0.member(known: "zoneType", zone.isDefault ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE")
-        }
+        self.beginObject()
+        self.member(known: "zoneName", zone.name)
+        self.member(known: "ownerRecordName", zone.owner.isEmpty ? "_defaultOwner" : zone.owner)
+        self.member(known: "zoneType", zone.isDefault ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE")
+        self.endObject()
     }
 }

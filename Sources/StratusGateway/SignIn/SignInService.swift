@@ -64,7 +64,12 @@ package final class SignInService: Sendable {
         case appPasswords = "/app-passwords"
     }
 
-    package static func isPage(_ path: String) -> Bool { Page(rawValue: path) != nil }
+    package static func isPage(_ path: String) -> Bool {
+        // Most paths are longer than any of these, and every request asks.
+        path.utf8.count <= Self.pathLengthMax && Page(rawValue: path) != nil
+    }
+
+    private static let pathLengthMax = Page.allCases.map(\.rawValue.utf8.count).max() ?? 0
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let html = SignInHTML(nonce: Base64URL.encode(self.store.draw(16)))

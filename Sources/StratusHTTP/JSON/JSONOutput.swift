@@ -90,6 +90,39 @@ struct JSONOutput: ~Copyable {
         self.count += run.count
     }
 
+    /// Copies what was written between two counts.
+    mutating func append(again written: Range<Int>) {
+        precondition(written.upperBound <= self.count, "not written yet")
+        self.makeRoom(written.count)
+        unsafe (self.start + self.count).copyMemory(
+            from: self.start + written.lowerBound, byteCount: written.count)
+        self.count += written.count
+    }
+
+    /// Digits and small letters, as `String(value, radix: 36)` has them, in quotes.
+    mutating func append(quotedBase36 value: UInt64) {
+        // Thirteen digits hold 64 bits.
+        self.makeRoom(15)
+        var digitCount = 1
+        var rest = value / 36
+        while rest > 0 {
+            digitCount += 1
+            rest /= 36
+        }
+        self.append(0x22)
+        var at = self.count + digitCount
+        self.count = at
+        rest = value
+        repeat {
+            at -= 1
+            let digit = UInt8(truncatingIfNeeded: rest % 36)
+            unsafe self.start.storeBytes(
+                of: digit < 10 ? 0x30 + digit : 0x57 + digit, toByteOffset: at, as: UInt8.self)
+            rest /= 36
+        } while rest > 0
+        self.append(0x22)
+    }
+
     mutating func append(decimal value: Int64) {
         self.makeRoom(20)
         var rest = value.magnitude

@@ -147,6 +147,19 @@ package struct JSONWriter: ~Copyable {
 
     package mutating func write(raw json: some Collection<UInt8>) { self.write(raw: Bytes(json)) }
 
+    /// A value that was written before: the text between two values of ``count``. Between a key and
+    /// its value there is no comma; between two elements there is.
+    package mutating func write(again written: Range<Int>) {
+        self.separate()
+        self.output.append(again: written)
+    }
+
+    /// A string of digits and small letters: the number to base 36.
+    package mutating func write(base36 value: UInt64) {
+        self.separate()
+        self.output.append(quotedBase36: value)
+    }
+
     package mutating func write(base64 bytes: Bytes) {
         self.separate()
         self.output.append(0x22)

@@ -9,7 +9,9 @@ import Synchronization
 /// seconds; then the answer is "not now". An answer is never a guess.
 ///
 /// In the last quarter of that second one request asks again, and the others go on with what is
-/// known. Otherwise all requests under way would ask at once, every second.
+/// known. If the second ends before it is answered, or nothing is known, one more request asks, and
+/// the others wait for its answer. Otherwise all requests under way would ask at once, every
+/// second.
 package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry {
         var value: Value
@@ -22,6 +24,23 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
         var count = 0
         /// The last time that the key was forgotten while somebody read it.
         var forgottenAt: UInt64 = 0
+        /// The read that others wait for.
+        var awaited: Awaited?
+    }
+
+    private struct Awaited {
+        let begunAt: UInt64
+        let startedAt: MonotonicTime
+        /// At most as many as there are requests.
+        var waiters: [CheckedContinuation<Value?, Never>] = []
+    }
+
+    /// What a request does about a key.
+    private enum Step {
+        case believe(Value)
+        case wait
+        /// - Parameter isAwaited: others may wait for the answer.
+        case read(known: Entry?, begunAt: UInt64, isAwaited: Bool)
     }
 
     private struct State {
@@ -42,6 +61,18 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
             reads.count -= 1
             self.reads[key] = reads.count > 0 ? reads : nil
             return reads.forgottenAt <= begun
+        }
+
+        /// Whether a read is under way whose answer is good for a request that begins now.
+        func isAwaited(_ key: Key, at now: MonotonicTime, _ lifetime: Duration) -> Bool {
+            guard let reads = self.reads[key], let awaited = reads.awaited else { return false }
+            return reads.forgottenAt <= awaited.begunAt && now < awaited.startedAt + lifetime
+        }
+
+        /// Ends the read that others wait for.
+        mutating func takeWaiters(_ key: Key) -> [CheckedContinuation<Value?, Never>] {
+            defer { self.reads[key]?.awaited = nil }
+            return self.reads[key]?.awaited?.waiters ?? []
         }
     }
 
@@ -68,21 +99,73 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
         _ key: Key, orRead read: () async throws(RouteError) -> Value
     ) async throws(RouteError) -> Value {
         // Before the read: what is learnt is at least as new as this.
-        let now = self.world.now
-        let (known, begun) = self.state.withLock { state -> (Entry?, begun: UInt64?) in
-            guard let known = state.entries[key] else { return (nil, state.begin(key)) }
-            let isDue = now >= known.readAt + self.renewalAge && !known.isRead
-            if isDue { state.entries[key]?.isRead = true }
-            if !isDue, now < known.readAt + self.lifetime { return (known, nil) }
-            return (known, state.begin(key))
+        var now = self.world.now
+        var step = self.step(key, at: now)
+        if case .wait = step {
+            if let value = await self.awaited(key, at: now) { return value }
+            // It failed, or was changed meanwhile.
+            now = self.world.now
+            step = self.state.withLock { state in
+                .read(known: state.entries[key], begunAt: state.begin(key), isAwaited: false)
+            }
         }
-        if begun == nil, let known { return known.value }
-        let started = begun ?? 0
+        switch step {
+        case .believe(let value): return value
+        case .read(let known, let begun, let isAwaited):
+            return try await self.value(
+                key, at: now, known, begunAt: begun, isAwaited: isAwaited, orRead: read)
+        case .wait: preconditionFailure("a request waits once")
+        }
+    }
+
+    private func step(_ key: Key, at now: MonotonicTime) -> Step {
+        self.state.withLock { state in
+            let known = state.entries[key]
+            if let known {
+                let isDue = now >= known.readAt + self.renewalAge && !known.isRead
+                if isDue {
+                    state.entries[key]?.isRead = true
+                    return .read(known: known, begunAt: state.begin(key), isAwaited: false)
+                }
+                if now < known.readAt + self.lifetime { return .believe(known.value) }
+            }
+            if state.isAwaited(key, at: now, self.lifetime) { return .wait }
+            let begun = state.begin(key)
+            // A read that takes too long keeps those who wait for it.
+            let isAwaited = state.reads[key]?.awaited == nil
+            if isAwaited {
+                state.reads[key]?.awaited = Awaited(begunAt: begun, startedAt: now)
+            }
+            return .read(known: known, begunAt: begun, isAwaited: isAwaited)
+        }
+    }
+
+    /// What the read under way has found; nil where it cannot be believed.
+    private func awaited(_ key: Key, at now: MonotonicTime) async -> Value? {
+        await withCheckedContinuation { continuation in
+            let isWaiting = self.state.withLock { state in
+                // It may have ended since.
+                guard state.isAwaited(key, at: now, self.lifetime) else { return false }
+                state.reads[key]?.awaited?.waiters.append(continuation)
+                return true
+            }
+            if !isWaiting { continuation.resume(returning: nil) }
+        }
+    }
+
+    private func value(
+        _ key: Key, at now: MonotonicTime, _ known: Entry?, begunAt started: UInt64,
+        isAwaited: Bool, orRead read: () async throws(RouteError) -> Value
+    ) async throws(RouteError) -> Value {
+        var waiters: [CheckedContinuation<Value?, Never>] = []
         do throws(RouteError) {
             let value = try await read()
+            var isGood = false
             self.state.withLock { state in
+                if isAwaited { waiters = state.takeWaiters(key) }
                 // It was changed while it was read: what was read may be what was before.
                 guard state.end(key, begunAt: started) else { return }
+                isGood = true
                 // Full is rare, and everything is read again within a second anyway.
                 if state.entries.count >= self.countMax, state.entries[key] == nil {
                     state.entries = [:]
@@ -91,13 +174,17 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
                 if let known = state.entries[key], known.readAt > now { return }
                 state.entries[key] = Entry(value: value, readAt: now)
             }
+            for waiter in waiters { waiter.resume(returning: isGood ? value : nil) }
             return value
         } catch {
             let mayBelieve = self.state.withLock { state in
+                if isAwaited { waiters = state.takeWaiters(key) }
                 // The next one may ask.
                 state.entries[key]?.isRead = false
                 return state.end(key, begunAt: started)
             }
+            // Each asks for itself: this one may only have lost its own connection.
+            for waiter in waiters { waiter.resume(returning: nil) }
             if case .refused = error { throw error }
             guard let known, mayBelieve, now < known.readAt + self.grace else { throw error }
             return known.value

@@ -58,23 +58,36 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
     /// 32 lower-case hexadecimal digits.
     package var description: String { self.hexadecimal(isGrouped: false) }
 
-    /// The same digits, in the five groups of a UUID if asked. Written digit by digit for speed:
-    /// every request uses it.
+    /// The same digits, in the five groups of a UUID if asked. Eight digits are made at once: every
+    /// request uses it.
     package func hexadecimal(isGrouped: Bool) -> String {
-        // Filled from its end, a digit at a time.
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
-        var place = 36
-        var half = self.low
-        for position in (0..<32).reversed() {
-            if position == 15 { half = self.high }
-            place -= 1
-            let digit = UInt8(truncatingIfNeeded: half) & 15
-            text[place] =
-                digit < 10 ? UInt8(ascii: "0") &+ digit : UInt8(ascii: "a") &+ digit &- 10
-            half >>= 4
-            if isGrouped, position & 3 == 0, position >= 8, position <= 20 { place -= 1 }
+        var place = 0
+        for quarter in 0..<4 {
+            let half = quarter < 2 ? self.high : self.low
+            let word = UInt32(truncatingIfNeeded: quarter & 1 == 0 ? half >> 32 : half)
+            var digits = Self.digits(of: word)
+            for digit in 0..<8 {
+                // 8-4-4-4-12.
+                if isGrouped, digit & 3 == 0, 8...20 ~= quarter * 8 + digit { place += 1 }
+                text[place] = UInt8(truncatingIfNeeded: digits)
+                digits >>= 8
+                place += 1
+            }
         }
-        return String(utf8: text.span.extracting(place..<36)) ?? ""
+        return String(utf8: text.span.extracting(0..<place)) ?? ""
+    }
+
+    /// Eight lower-case hexadecimal digits, the highest in the lowest byte.
+    private static func digits(of word: UInt32) -> UInt64 {
+        // Each four bits into a byte of their own.
+        var spread = UInt64(word)
+        spread = (spread << 16 | spread) & 0x0000_FFFF_0000_FFFF
+        spread = (spread << 8 | spread) & 0x00FF_00FF_00FF_00FF
+        spread = (spread << 4 | spread) & 0x0F0F_0F0F_0F0F_0F0F
+        // One in each byte above nine.
+        let letters = ((spread &+ 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101
+        return (spread &+ 0x3030_3030_3030_3030 &+ letters &* 39).byteSwapped
     }
 }
 

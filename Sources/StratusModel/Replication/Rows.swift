@@ -73,6 +73,11 @@ package protocol RowStore: RowReader {
         throws(StoreError)
     /// Removing an absent row is no error.
     mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError)
+    /// Removes a row that a scan of this store has just found, so that a store need not read it
+    /// again.
+    mutating func remove(
+        _ table: Table, _ key: borrowing RawSpan, holding row: borrowing RawSpan
+    ) throws(StoreError)
 }
 
 extension RowStore {
@@ -80,6 +85,12 @@ extension RowStore {
         _ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan
     ) throws(StoreError) {
         try self.put(table, key, row)
+    }
+
+    package mutating func remove(
+        _ table: Table, _ key: borrowing RawSpan, holding row: borrowing RawSpan
+    ) throws(StoreError) {
+        try self.remove(table, key)
     }
 }
 

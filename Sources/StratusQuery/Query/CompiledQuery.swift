@@ -7,8 +7,8 @@ package struct CompiledQuery: Sendable {
     package let filters: [CompiledFilter]
     let sorts: [CompiledSort]
     let requiresIndexes: Bool
-    /// The fields that filters and sorts ask about: no other is read.
-    let wanted: [WantedField]
+    /// The parts that filters and sorts ask about: no other is read.
+    let wanted: WantedParts
 
     static let sortCountMax = 16
 
@@ -51,14 +51,15 @@ package struct CompiledQuery: Sendable {
         self.sorts = sorts
         self.requiresIndexes = requiresIndexes
         var names = Set<String>()
+        var hasStamps = false
         for target in filters.map(\.target) + sorts.map(\.target) {
             switch target {
             case .field(let name): names.insert(name)
             case .fields(let all): names.formUnion(all)
-            case .system: break
+            case .system(let field): hasStamps = hasStamps || field != .recordName
             }
         }
-        self.wanted = names.sorted().map(WantedField.init)
+        self.wanted = WantedParts(fields: names.sorted(), hasStamps: hasStamps)
     }
 
     package func matches(_ record: Record) -> Bool {

@@ -24,8 +24,10 @@ struct OrderedRun {
     private let touchCountMax: Int
     private let beginTouchCountMax: Int
     private let sizeMax: Int
+    private let wantsPlaces: Bool
 
     init(_ reader: QueryReader, _ order: QueryOrder, _ request: QueryPageRequest) {
+        self.wantsPlaces = request.wantsPlaces
         self.reader = reader
         self.order = order
         self.limit = max(1, request.limit)
@@ -75,7 +77,7 @@ struct OrderedRun {
             QueryFound(
                 records: items.map(\.record), rows: items.map(\.row),
                 next: next.map(QueryPosition.ordered), counters: self.reader.counters,
-                positions: items.map(\.position)))
+                positions: self.wantsPlaces ? items.map(\.position) : []))
     }
 }
 
@@ -304,12 +306,12 @@ struct OrderedZone {
         _ name: Bytes, fixed: [Bytes], into found: inout [OrderedRun.Item]
     ) throws(StoreError) {
         if let record = try self.reader.record(name, for: self.target) {
-            self.collect(record, self.reader.recordRow, fixed: fixed, into: &found)
+            self.collect(record, self.reader.recordRow, name: name, fixed: fixed, into: &found)
         }
     }
 
     private mutating func collect(
-        _ record: Record, _ row: Bytes, fixed: [Bytes],
+        _ record: Record, _ row: Bytes, name: Bytes? = nil, fixed: [Bytes],
         into found: inout [OrderedRun.Item]
     ) {
         guard self.target.accepts(record, &self.reader.counters.work) else { return }
@@ -317,7 +319,7 @@ struct OrderedZone {
         let keys = self.target.query.keys(of: record)
         guard keys.starts(with: fixed) else { return }
         let position = OrderedPosition(
-            keys: keys, name: Bytes(record.name.utf8), zone: self.target.zone.prefix)
+            keys: keys, name: name ?? Bytes(record.name.utf8), zone: self.target.zone.prefix)
         if let after = self.after, !self.order.isOrdered(after, before: position) { return }
         found.append(OrderedRun.Item(position: position, record: record, row: row))
     }

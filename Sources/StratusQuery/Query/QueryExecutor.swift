@@ -101,8 +101,9 @@ package struct QueryExecutor: Sendable {
             return .failure(.tooManyZones(Self.sortedZoneCountMax(request)))
         }
         // A zone is compiled for when a page comes to it: there may be thousands.
-        let targets = zones.lazy.map { zone in
-            let query = (try? self.compile(request, for: zone)) ?? first
+        let targets = zones.indices.lazy.map { place in
+            let zone = zones[place]
+            let query = place == 0 ? first : (try? self.compile(request, for: zone)) ?? first
             return QueryTarget(
                 zone: zone, query: query,
                 planner: PathPlanner(query, in: self.schema, zone: zone), visible: visible)

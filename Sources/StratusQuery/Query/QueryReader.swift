@@ -80,7 +80,10 @@ struct QueryReader {
     mutating func record(_ name: Bytes, for target: QueryTarget) throws(StoreError) -> Record? {
         self.counters.recordCount += 1
         self.counters.work.seekCount += 1
-        let key = target.zone.prefix + name
+        var key = Bytes()
+        key.reserveCapacity(target.zone.prefix.count + name.count)
+        key.append(contentsOf: target.zone.prefix)
+        key.append(contentsOf: name)
         guard let row = try unsafe self.rows.row(.record, key.span.bytes) else { return nil }
         self.counters.work.byteCount += key.count + row.count
         self.recordRow = row
@@ -90,14 +93,16 @@ struct QueryReader {
     private func decoded(
         _ row: Bytes, _ name: Bytes, for target: QueryTarget
     ) throws(StoreError) -> Record? {
+        var wanted = target.query.wanted
         if case .created(let user) = target.visible {
+            wanted.hasStamps = true
             guard let found = try self.source.typeAndCreator(of: row), found.creator == user,
                 found.type == target.query.recordType.name
             else { return nil }
         }
         return try self.source.record(
             row, name: String(decoding: name, as: UTF8.self), zone: target.zone.id,
-            wanted: target.query.wanted)
+            wanted: wanted)
     }
 
     /// Up to `limit` rows of the zone's records after a name, or about `sizeMax` bytes of them;

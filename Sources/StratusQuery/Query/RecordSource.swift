@@ -7,8 +7,8 @@ package protocol RecordSource: Sendable {
     /// for a tombstone.
     func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)?
 
-    /// The record in a row of ``Table/record``; nil for a tombstone. Of its fields the `wanted`
+    /// The record in a row of ``Table/record``; nil for a tombstone. Of its parts the `wanted`
     /// ones are enough.
-    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: WantedParts)
         throws(StoreError) -> Record?
 }

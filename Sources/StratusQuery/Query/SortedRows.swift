@@ -189,10 +189,11 @@ struct SortedRows: Sendable {
                 let name = IndexKey.nameStart(
                     in: row.key, of: self.values, after: self.start.count)
             else { throw StoreError(.unreadable, "index row") }
-            rows.append(
-                SortedRow(
-                    key: [CompiledSort.present] + row.key[self.start.count..<name],
-                    name: Bytes(row.key[name...])))
+            var key = Bytes()
+            key.reserveCapacity(name - self.start.count + 1)
+            key.append(CompiledSort.present)
+            key.append(contentsOf: row.key[self.start.count..<name])
+            rows.append(SortedRow(key: key, name: Bytes(row.key[name...])))
         }
         return rows
     }

@@ -318,8 +318,13 @@ enum AnswerKind: UInt8 {
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.
 struct AnswerWriter {
-    var bytes = ByteWriter(reserving: 1_024)
+    var bytes: ByteWriter
     private var lastZone: ZoneID?
+
+    /// - Parameter capacity: about the size of the answer. One that grows is copied each time.
+    init(reserving capacity: Int = 1_024) {
+        self.bytes = ByteWriter(reserving: capacity)
+    }
 
     mutating func begin(_ kind: AnswerKind) {
         self.bytes.write(1 as UInt8)

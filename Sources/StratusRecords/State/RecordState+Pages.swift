@@ -69,10 +69,10 @@ extension RecordState {
         switch answer {
         case .success(let found):
             // The rows as they are stored: what was decoded to be asked need not be encoded again.
-            var writer = AnswerWriter()
             if ask.placed != .none, found.isSorted {
                 return Self.placed(found, withRecords: ask.placed == .withRecords)
             }
+            var writer = AnswerWriter(reserving: found.rows.reduce(1_024) { $0 + $1.count + 64 })
             writer.begin(.page)
             writer.bytes.write(count: found.records.count)
             for (record, row) in zip(found.records, found.rows) {
@@ -143,7 +143,7 @@ struct StoredRecords: RecordSource {
         }
     }
 
-    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: WantedParts)
         throws(StoreError) -> Record?
     {
         guard try RecordRow.isLive(row) else { return nil }

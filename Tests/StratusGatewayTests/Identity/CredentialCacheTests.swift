@@ -48,6 +48,63 @@ import Testing
         #expect(try await self.ask(finding: 4) == 3 && self.reads == 2)
     }
 
+    /// Requests that begin now and go on until they wait.
+    private func begin(_ count: Int, finding value: Int) -> [Task<Int, any Error>] {
+        let cache = self.cache
+        return (0..<count).map { _ in
+            Task.immediate { try await cache.value("a") { () throws(RouteError) in value } }
+        }
+    }
+
+    @Test func `requests that know nothing wait for the first one's answer`() async throws {
+        var others: [Task<Int, any Error>] = []
+        let first = try await self.cache.value("a") { () async throws(RouteError) in
+            others = self.begin(32, finding: 2)
+            return 1
+        }
+        #expect(first == 1)
+        for other in others { #expect(try await other.value == 1) }
+        // The same where the second is over and its renewal has not been answered.
+        self.world.advance(by: .milliseconds(800))
+        let renewed = try await self.cache.value("a") { () async throws(RouteError) in
+            self.world.advance(by: .milliseconds(200))
+            let hedge = try await self.cache.value("a") { () async throws(RouteError) in
+                others = self.begin(32, finding: 5)
+                return 4
+            }
+            #expect(hedge == 4)
+            return 3
+        }
+        #expect(renewed == 3)
+        for other in others { #expect(try await other.value == 4) }
+    }
+
+    @Test func `what cannot be believed is asked for by each who waited`() async throws {
+        var others: [Task<Int, any Error>] = []
+        await #expect(throws: RouteError.self) {
+            try await self.cache.value("a") { () async throws(RouteError) in
+                others = self.begin(4, finding: 2)
+                throw .outcomeUnknown
+            }
+        }
+        for other in others { #expect(try await other.value == 2) }
+        self.cache.forget("a")
+        _ = try await self.cache.value("a") { () async throws(RouteError) in
+            others = self.begin(4, finding: 4)
+            self.cache.forget("a")
+            return 3
+        }
+        for other in others { #expect(try await other.value == 4) }
+        // A read of long ago is good for nobody who begins now.
+        self.cache.forget("a")
+        _ = try await self.cache.value("a") { () async throws(RouteError) in
+            self.world.advance(by: .milliseconds(1_000))
+            others = self.begin(4, finding: 6)
+            return 5
+        }
+        for other in others { #expect(try await other.value == 6) }
+    }
+
     @Test func `a renewal that fails leaves the next one to ask`() async throws {
         #expect(try await self.ask(finding: 1) == 1)
         self.world.advance(by: .milliseconds(800))
