@@ -313,11 +313,13 @@ class Cluster:
             file.write(self("control", "cluster", "join-token"))
         with open(f"{home}/stratus.json5") as file:
             text = file.read()
-        address = text.split(f'"{name}@')[1].split('"')[0]
-        text = text.replace("peers:", "join:").replace(f'"{name}@{address}", ', "").replace(f', "{name}@{address}"', "").replace(
-            "secretFile:", f'joinTokenFile: "{home}/join.token",\n        address: "{address}",\n        secretFile:', 1)
-        with open(f"{home}/stratus.json5", "w") as file:
-            file.write(text)
+        # A founder's configuration lists the node itself.
+        if "peers:" in text:
+            address = text.split(f'"{name}@')[1].split('"')[0]
+            text = text.replace("peers:", "join:").replace(f'"{name}@{address}", ', "").replace(f', "{name}@{address}"', "").replace(
+                "secretFile:", f'joinTokenFile: "{home}/join.token",\n        address: "{address}",\n        secretFile:', 1)
+            with open(f"{home}/stratus.json5", "w") as file:
+                file.write(text)
         self.start(node)
 
     @property
