@@ -29,6 +29,8 @@ package struct RequestTable: Sendable {
     /// Every so many entries, so many rows are removed at most: twice as many as can have come.
     static let cleanupInterval: UInt64 = 64
     static let cleanupCountMax = 128
+    /// Bytes of outcomes that are held while they are removed; the one that passes it is the last.
+    static let sliceSizeMax = 1 << 20
 
     /// The deadline of each identity; nil until read from the rows.
     private var deadlines: [RequestIdentity: Int64]?
@@ -93,18 +95,28 @@ package struct RequestTable: Sendable {
     private mutating func remove(
         before time: Int64, countMax: Int, in rows: inout some RowStore
     ) throws(StoreError) {
-        var expired: [(key: Bytes, row: Bytes)] = []
         let end = Self.order(time)
-        try rows.scan(.request, from: Bytes().span.bytes, to: end.span.bytes, descending: false) {
-            key, row in
-            expired.append((Bytes(copying: key), Bytes(copying: row)))
-            return expired.count < countMax ? .next : .stop
-        }
-        for (key, row) in expired {
-            try rows.remove(.request, key.span.bytes, holding: row.span.bytes)
-            let (deadline, identity) = try Self.read(key)
-            // A later command may have used the identity again.
-            if self.deadlines?[identity] == deadline { self.deadlines?[identity] = nil }
+        var left = countMax
+        while left > 0 {
+            // Outcomes of large batches are large: only some are held at once. How many are removed
+            // in all does not depend on that, as every replica must remove the same.
+            var expired: [(key: Bytes, row: Bytes)] = []
+            var size = 0
+            try rows.scan(
+                .request, from: Bytes().span.bytes, to: end.span.bytes, descending: false
+            ) { key, row in
+                expired.append((Bytes(copying: key), Bytes(copying: row)))
+                size += row.byteCount
+                return expired.count < left && size < Self.sliceSizeMax ? .next : .stop
+            }
+            for (key, row) in expired {
+                try rows.remove(.request, key.span.bytes, holding: row.span.bytes)
+                let (deadline, identity) = try Self.read(key)
+                // A later command may have used the identity again.
+                if self.deadlines?[identity] == deadline { self.deadlines?[identity] = nil }
+            }
+            left -= expired.count
+            if size < Self.sliceSizeMax { return }
         }
     }
 

@@ -1,0 +1,76 @@
+import StratusDoubles
+import StratusModel
+import StratusSQLite
+import StratusStorage
+import Testing
+
+@Suite struct RequestTableTests {
+    /// Notes how much one scan hands over.
+    private struct MeasuredRows: RowStore {
+        var rows: RowDatabase
+        var largest = Largest()
+
+        final class Largest { var scan = 0 }
+
+        func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {
+            try self.rows.row(table, key)
+        }
+        func scan(
+            _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
+            _ body: (borrowing RawSpan, borrowing RawSpan) -> ScanStep
+        ) throws(StoreError) {
+            var size = 0
+            try self.rows.scan(table, from: from, to: to, descending: descending) { key, row in
+                size += row.byteCount
+                return body(key, row)
+            }
+            self.largest.scan = max(self.largest.scan, size)
+        }
+        mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
+            throws(StoreError)
+        {
+            try self.rows.put(table, key, row)
+        }
+        mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {
+            try self.rows.remove(table, key)
+        }
+        mutating func remove(
+            _ table: Table, _ key: borrowing RawSpan, holding row: borrowing RawSpan
+        ) throws(StoreError) {
+            try self.rows.remove(table, key, holding: row)
+        }
+    }
+
+    @Test func `large outcomes are forgotten a megabyte at a time, and all of them`() throws {
+        let system = FileSystem(SimulatedFiles(seed: 1))
+        try RowDatabase.make("rows.db", in: system, fileTag: 7)
+        let database = try RowDatabase(
+            "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+        var rows = MeasuredRows(rows: database)
+        var table = RequestTable()
+        let outcome = Outcome(.decided, body: Bytes(repeating: 7, count: 100_000))
+        func identity(_ number: UInt64) -> RequestIdentity {
+            RequestIdentity(high: 1, low: number)
+        }
+        try database.beginTransaction()
+        for number in 0..<50 as Range<UInt64> {
+            try table.remember(
+                outcome, of: identity(number), deadlineMilliseconds: 1_000 + Int64(number / 40),
+                in: &rows)
+        }
+        try database.commitTransaction()
+        rows.largest.scan = 0
+        try database.beginTransaction()
+        // The forty whose deadline is past.
+        let time = HybridTime(milliseconds: 1_001)
+        try table.forgetExpired(at: time, in: &rows)
+        #expect(rows.largest.scan < 1_200_000)
+        #expect(table.count == 10)
+        try database.commitTransaction()
+        #expect(try database.computeDigest() == database.digest)
+        for number in [0, 39] as [UInt64] {
+            #expect(try table.outcome(of: identity(number), at: time, in: rows) == nil)
+        }
+        #expect(try table.outcome(of: identity(40), at: time, in: rows) == outcome)
+    }
+}
