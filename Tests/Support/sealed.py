@@ -1,11 +1,11 @@
 """What the files of a data directory show, and which keys seal them."""
-import glob, os
+import os
 
 HEADER = 4_096
 
 
 def files(data):
-    return [path for path in glob.glob(os.path.join(data, "**"), recursive=True) if os.path.isfile(path)]
+    return [os.path.join(folder, name) for folder, _, names in os.walk(data) for name in names]
 
 
 def content(path, count=-1):
