@@ -11,7 +11,8 @@ package import StratusModel
 /// - A device has at most one push under way, and its row moves only after the provider's verdict.
 /// - No more than ``Bounds/activeCountMax`` devices are worked on; a partition with more is looked
 ///   through further when there is room. No more than ``Bounds/restingCountMax`` wait for a time or
-///   a lane; of more, the partition is looked through again.
+///   a lane; of more, the partition is looked through again. That asks about no more than
+///   ``Bounds/leftOutCountPerPause`` of them in each ``Bounds/retryMin``, and nobody else rests for it.
 /// - A device that waits for a lane takes no room from the others.
 /// - Nothing is sent for a partition that is led elsewhere, beyond what is under way.
 package struct PushDispatcher: Sendable {
@@ -20,6 +21,8 @@ package struct PushDispatcher: Sendable {
         /// Devices that are asked about at once.
         package var askCountMax = 32
         package var restingCountMax = 16_384
+        /// Devices that could not be kept, and that are asked about again in each ``retryMin``.
+        package var leftOutCountPerPause: Int64 = 2_048
         /// Devices of which it is remembered how far they were looked at in vain.
         package var seenCountMax = 65_536
         package var retryMin: Duration = .seconds(1)
@@ -127,6 +130,14 @@ package struct PushDispatcher: Sendable {
         var until: MonotonicTime?
     }
 
+    /// The latest look through a partition from its beginning, for as long as it is led here.
+    private struct Pass: Sendable {
+        var beganAt: MonotonicTime
+        /// Devices that should rest were not kept, and are looked for again then.
+        var due: MonotonicTime?
+        var leftOutCount: Int64 = 0
+    }
+
     package let bounds: Bounds
     private var active: [PushTarget: Active] = [:]
     /// Those of them that wait to be asked about, in order.
@@ -136,6 +147,7 @@ package struct PushDispatcher: Sendable {
     private var resting: [PushTarget: Rest] = [:]
     private var seen: [PushTarget: UInt64] = [:]
     private var scans: [GroupID: Scan] = [:]
+    private var passes: [GroupID: Pass] = [:]
     private var scanCount: UInt64 = 0
     /// When time alone changes something, or earlier.
     package private(set) var wake: MonotonicTime?
@@ -156,7 +168,7 @@ package struct PushDispatcher: Sendable {
     package mutating func handle(_ event: Event, at now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
         switch event {
-        case .news(let group): self.look(at: group, &actions)
+        case .news(let group): self.look(at: group, now, &actions)
         case .lost(let group): self.lose(group)
         case .scanned(let group, let number, let found, let next):
             self.scanned(group, number, found, next, now, &actions)
@@ -165,28 +177,43 @@ package struct PushDispatcher: Sendable {
         case .settled(let target, let isDone): self.settled(target, isDone, now)
         case .laneOpened(let lane):
             self.release(now) { $0.lane == lane }
+            self.expectOverdue(now)
         case .woke: break
         }
         self.awaken(now, &actions)
-        self.advance(&actions)
+        self.advance(now, &actions)
         return actions
     }
 
     // MARK: Looking through partitions
 
-    private mutating func look(at group: GroupID, _ actions: inout [Action]) {
+    private mutating func look(
+        at group: GroupID, _ now: MonotonicTime, _ actions: inout [Action]
+    ) {
         if self.scans[group] != nil {
             self.scans[group]?.again = true
         } else {
-            self.scan(group, Scan(number: 0), &actions)
+            self.scan(group, Scan(number: 0), now, &actions)
         }
     }
 
     private mutating func scan(
-        _ group: GroupID, _ scan: Scan, _ actions: inout [Action]
+        _ group: GroupID, _ scan: Scan, _ now: MonotonicTime, _ actions: inout [Action]
     ) {
-        self.scanCount += 1
         var scan = scan
+        if scan.after == nil {
+            if let pass = self.passes[group], pass.leftOutCount > 0, now < self.end(of: pass) {
+                let time = self.end(of: pass)
+                scan.isUnderWay = false
+                scan.until = time
+                self.note(wake: time)
+                self.scans[group] = scan
+                return
+            }
+            scan.again = false
+            self.passes[group] = Pass(beganAt: now, due: self.passes[group]?.due)
+        }
+        self.scanCount += 1
         scan.number = self.scanCount
         scan.isUnderWay = true
         scan.until = nil
@@ -212,9 +239,8 @@ package struct PushDispatcher: Sendable {
             return
         }
         if next != nil || scan.again {
-            scan.again = next == nil ? false : scan.again
             scan.after = next
-            self.scan(group, scan, &actions)
+            self.scan(group, scan, now, &actions)
         } else {
             self.scans[group] = nil
         }
@@ -247,6 +273,7 @@ package struct PushDispatcher: Sendable {
 
     private mutating func lose(_ group: GroupID) {
         self.scans[group] = nil
+        self.passes[group] = nil
         for (target, active) in self.active where target.group == group {
             if active.stage == .waiting {
                 if self.bugs.contains(.parkedLostOnLeaderChange) {
@@ -361,14 +388,32 @@ package struct PushDispatcher: Sendable {
         self.note(wake: time)
         guard self.resting.count < self.bounds.restingCountMax else {
             if self.bugs.contains(.overdueForgotten) { return }
-            // Its row says that it waits: a later look finds it.
-            var scan = self.scans[target.group] ?? Scan(number: 0, isUnderWay: false)
-            if !scan.isUnderWay { scan.until = scan.until ?? time } else { scan.again = true }
-            self.scans[target.group] = scan
-            return
+            return self.leaveOut(target.group, until: time)
         }
         self.resting[target] = Rest(
             until: time, lane: lane, through: active.through, attempts: active.attempts)
+    }
+
+    /// A device is not kept. Its row says that it waits, so a later look finds it.
+    private mutating func leaveOut(_ group: GroupID, until time: MonotonicTime) {
+        guard var pass = self.passes[group] else { return }
+        pass.due = pass.due.map { min($0, time) } ?? time
+        pass.leftOutCount += 1
+        self.passes[group] = pass
+    }
+
+    /// When another look may begin. It finds those again who were not kept.
+    private func end(of pass: Pass) -> MonotonicTime {
+        let pauses = 1 + pass.leftOutCount / self.bounds.leftOutCountPerPause
+        return pass.beganAt + .nanoseconds(self.bounds.retryMin.clampedNanoseconds * pauses)
+    }
+
+    /// Some of the devices that were not kept may be sent to now.
+    private mutating func expectOverdue(_ now: MonotonicTime) {
+        for (group, pass) in self.passes where pass.due != nil {
+            self.passes[group]?.due = now
+            self.note(wake: now)
+        }
     }
 
     // MARK: Time and room
@@ -388,7 +433,16 @@ package struct PushDispatcher: Sendable {
                 self.note(wake: until)
                 continue
             }
-            self.scan(group, scan, &actions)
+            self.scan(group, scan, now, &actions)
+        }
+        for (group, pass) in self.passes.sorted(by: { $0.key < $1.key }) {
+            guard let due = pass.due else { continue }
+            guard now >= due else {
+                self.note(wake: due)
+                continue
+            }
+            self.passes[group]?.due = nil
+            self.look(at: group, now, &actions)
         }
     }
 
@@ -409,7 +463,7 @@ package struct PushDispatcher: Sendable {
         }
     }
 
-    private mutating func advance(_ actions: inout [Action]) {
+    private mutating func advance(_ now: MonotonicTime, _ actions: inout [Action]) {
         while self.askingCount < self.bounds.askCountMax, self.queueStart < self.queue.count {
             let target = self.queue[self.queueStart]
             self.queueStart += 1
@@ -426,7 +480,7 @@ package struct PushDispatcher: Sendable {
         guard self.active.count <= self.bounds.activeCountMax / 2 else { return }
         for (group, scan) in self.scans.sorted(by: { $0.key < $1.key })
         where !scan.isUnderWay && scan.until == nil {
-            self.scan(group, scan, &actions)
+            self.scan(group, scan, now, &actions)
         }
     }
 }

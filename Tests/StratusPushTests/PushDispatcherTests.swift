@@ -111,6 +111,48 @@ import Testing
             ])
     }
 
+    @Test func `P-08: a dead lane with more devices than may rest delays nobody else`() {
+        var bounds = PushDispatcher.Bounds()
+        bounds.restingCountMax = 1
+        bounds.leftOutCountPerPause = 2
+        let dead = (1...3).map { Self.target(UInt8($0)) }
+        let other = Self.target(4)
+        var (dispatcher, _) = self.found(dead, bounds)
+        func park(_ targets: [PushTarget], at now: MonotonicTime) {
+            for target in targets {
+                _ = dispatcher.handle(.asked(target, .push(Self.lane)), at: now)
+                _ = dispatcher.handle(.ended(target, .park(Self.lane)), at: now)
+            }
+        }
+        park(dead, at: Self.start)
+        #expect(dispatcher.restingCount == 1 && dispatcher.activeCount == 0)
+        // Two are not kept. Another look would find them again, so it waits for a pause each.
+        var now = Self.start + .milliseconds(1_999)
+        #expect(dispatcher.handle(.news(other.group), at: now) == [])
+        now = Self.start + .seconds(2)
+        #expect(
+            dispatcher.handle(.woke, at: now) == [.scan(other.group, number: 2, after: nil)])
+        let all = (dead + [other]).map { PushDispatcher.Waiting($0, through: 5) }
+        let asks = dispatcher.handle(
+            .scanned(other.group, number: 2, all, next: nil), at: now)
+        #expect(asks == [dead[1], dead[2], other].map { .ask($0, after: nil) })
+        // However late they are found to wait, nobody else waits for longer.
+        now = now + .seconds(60)
+        park([dead[1], dead[2]], at: now)
+        #expect(
+            dispatcher.handle(.news(other.group), at: now) == [
+                .scan(other.group, number: 3, after: nil)
+            ])
+        _ = dispatcher.handle(.scanned(other.group, number: 3, all, next: nil), at: now)
+        park([dead[1], dead[2]], at: now)
+        // Who was not kept is looked for without news, too, once the lane is open.
+        _ = dispatcher.handle(.laneOpened(Self.lane), at: now)
+        #expect(
+            dispatcher.handle(.woke, at: now + .seconds(2)) == [
+                .scan(other.group, number: 4, after: nil)
+            ])
+    }
+
     @Test func `P-03: a device that is gone is forgotten, and one of its name begins anew`() {
         let one = Self.target(1)
         var (dispatcher, _) = self.found([one])
