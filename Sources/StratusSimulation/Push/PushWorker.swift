@@ -27,9 +27,7 @@ struct PushWorker: Sendable {
                 if self.number == 0 {
                     await self.lastRound(shells)
                     await self.calmChange(shells)
-                } else if !self.push.lastRounds.contains(self.life.node.id),
-                    self.push.draw(4) == 0
-                {
+                } else if self.simulation.changesGoOn, self.push.draw(4) == 0 {
                     await self.changeAnything(shells)
                 }
                 continue

@@ -232,11 +232,14 @@ final class PushWorld: @unchecked Sendable {
         }
         self.identities[told, default: [:]][follower.token] = identity
         if hit.subscription.firesOnce {
+            // What was told of a zone and not settled is told again of its newest change.
+            var once = change
+            if case .zone = hit.event { once.tag = ChangeTag(0) }
             let first = self.toldOnce[telling]?[generation]
-            if let first, first != change {
-                return "\(hit.subscription.id) fires once, and told of \(first) and \(change)"
+            if let first, first != once {
+                return "\(hit.subscription.id) fires once, and told of \(first) and \(once)"
             }
-            self.toldOnce[telling, default: [:]][generation] = change
+            self.toldOnce[telling, default: [:]][generation] = once
             self.count("told once")
         }
         return nil

@@ -12,6 +12,18 @@ extension Simulation {
     /// No client begins anything, and nothing is lost any more.
     var isQuiet: Bool { self.phase != .safety }
 
+    /// Whether nodes still change anything once faults have ended: long enough to see polls woken.
+    /// Without an end a node with a slow disk would stay behind, and so would the check.
+    var changesGoOn: Bool {
+        guard let push else { return false }
+        if let since = push.quietSince { return self.now < since + Self.lastChanges }
+        let faultsEnded =
+            self.convergenceDeadline - self.options.livenessTime.clampedNanoseconds
+        return self.now < faultsEnded + 10_000_000_000
+    }
+
+    private static let lastChanges: Int64 = 4_000_000_000
+
     func report(push text: String) { self.invariants.report("push", text) }
 
     /// In a quiet cluster every poll that waits for a database hears of its changes from the node
@@ -49,7 +61,7 @@ extension Simulation {
             }
             return "time has not passed"
         }
-        guard self.now >= since + 4_000_000_000 else { return "time has not passed" }
+        guard self.now >= since + Self.lastChanges else { return "time has not passed" }
         guard let round = push.lastRoundAt else {
             push.lastRoundAt = self.now
             return "the last changes are not made"
