@@ -1,14 +1,15 @@
 """Real nodes send pushes to stand-ins of APNs and of a Web Push service; every hit is accounted for in their books.
 
-    provider.py DIRECTORY [--saves N] [--one-node] [--measure FILE]
+    provider.py DIRECTORY [--saves N] [--only one|three|firefox]... [--show-trace]
 
 One node: registration, keys by stratusctl, what each push carries, each answer of APNs that matters, kill -9 while the
-provider is down. Then three nodes: kill -9 of the node that sends, while others save.
+provider is down. Then three nodes: kill -9 of the node that sends, while others save. Then a page in Firefox.
 """
 
 import argparse
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Support"))
+import firefox
 import standins
 import stratus
 from stratus import free_port, step
@@ -375,6 +377,44 @@ def one_node(work, options):
             node.kill()
 
 
+def in_firefox(work, options):
+    """A page subscribes by the browser's own Push API, is told of a change, and leaves."""
+    if not shutil.which("firefox-esr"):
+        print("SKIP firefox: no firefox-esr here (apt-get install firefox-esr)", flush=True)
+        return
+    authority = standins.Authority(work)
+    service = firefox.PushService(authority)
+    node = Node(os.path.join(work, "data"), free_port(), dict(
+        os.environ, STRATUS_PUSH_AUTHORITY_FILE=authority.file, STRATUS_PUSH_ALLOW_PRIVATE_ADDRESSES="true"))
+    page = None
+    try:
+        public = node.control.run("vapid", "create", "--contact", "mailto:push@example.org").strip()
+        node.prepare()
+        register = node.path("tokens/register", user=Session.token).replace("/database/", "/device/").replace("private/", "")
+        page = firefox.Page(work, service, public, node.url + register)
+        step("a page in Firefox subscribes and registers at the node", page.wait("registered", 60), page.error)
+        node.save("for-firefox")
+        heard = page.wait("push", 20)
+        body = json.loads(heard) if heard else {}
+        step("its service worker is told of a change, decrypted by the browser", body.get("ck", {}).get("qry", {}).get(
+            "rid") == "for-firefox" and body["aps"]["alert"] == {"body": "A book"}, page.error)
+        page.leave()
+        step("the page unsubscribes", page.wait("left", 20) == "true" and service.wait("unregistered", 20), page.error)
+        node.save("after")
+        user = node.ask("users/current", {}, place="public/")["userRecordName"]
+        step("its push service then answers 410", service.wait("gone", 20))
+
+        def registered():
+            rows = json.loads(node.control.run("devices", "--user", user, "--json"))["devices"]
+            return [row for row in rows if "was removed" not in row.get("trouble", "")]
+
+        step("and the device is removed", stratus.wait(lambda: not registered(), 10), registered())
+    finally:
+        if page:
+            page.stop()
+        node.kill()
+
+
 class Cluster(stratus.Cluster):
     def fail(self, text):
         step("Deploy/cluster", False, text)
@@ -423,12 +463,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("work")
     parser.add_argument("--saves", type=int, default=60)
-    parser.add_argument("--one-node", action="store_true")
-    parser.add_argument("--cluster", action="store_true")
+    parser.add_argument("--only", action="append", choices=("one", "three", "firefox"), default=[])
     parser.add_argument("--show-trace", action="store_true")
     options = parser.parse_args()
-    for name, part in (("one", one_node), ("three", three_nodes)):
-        if (options.one_node and name == "three") or (options.cluster and name == "one"):
+    for name, part in (("one", one_node), ("three", three_nodes), ("firefox", in_firefox)):
+        if options.only and name not in options.only:
             continue
         directory = os.path.join(options.work, name)
         os.mkdir(directory)
