@@ -3,24 +3,29 @@
 
     swift build -c release --product stratus
     swift build -c release --product stratusctl
-    Tests/Benchmarks/push/run.py fan-out [--subscribers 20000]
+    Tests/Benchmarks/push/run.py fan-out [--subscribers 20000] [--web]
     Tests/Benchmarks/push/run.py saves [--subscribers 100000]
-    Tests/Benchmarks/push/run.py polls [--polls 10000]
+    Tests/Benchmarks/push/run.py polls [--polls 10000] [--tls]
+    Tests/Benchmarks/push/run.py streams [--streams 1000]
     Tests/Benchmarks/push/run.py http2
     Tests/Benchmarks/push/run.py latency [--rate 0]
+    Tests/Benchmarks/push/run.py across [--saves 300]
 
     fan-out   many users of one public database, with a subscription and a device each. One record is saved. How long until
               the provider has taken the last push, what a push costs the node, and what others wait meanwhile
     saves     saves of one record before anybody subscribes, and beside subscriptions to its type whose filter does not match
     polls     the node's memory before and while pages hold a poll each
+    streams   the node's CPU while live streams follow one zone, in which somebody saves once a second
     http2     look-ups of one record over TLS, 16 connections with 16 requests each, HTTP/1.1 and HTTP/2
     latency   from a save that fires until the push has arrived at the provider's socket, beside saves that fire nothing. --rate 0 finds the
               peak of such saves first and takes half of it
+    across    three nodes: from a save at the first until a poll that each of them holds is answered
 
-The provider is Debian's nghttpd, which answers every request with 200. Nothing in it knows Stratus. In `latency` a relay stands
+The provider is Debian's nghttpd, which answers every request with 200; with --web it is a Web Push service, played by nginx, which
+answers 201. Nothing in either knows Stratus. In `latency` a relay stands
 before it and notes when bytes of the node arrive: each save fires one push, and the next save waits for it.
 """
-import argparse, asyncio, json, os, re, resource, socket, subprocess, sys, tempfile, threading, time, urllib.parse
+import argparse, asyncio, base64, functools, json, os, re, resource, socket, ssl, subprocess, sys, tempfile, threading, time, urllib.parse
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Support"))
 import stratus
@@ -37,15 +42,55 @@ class Provider(stratus.Process):
     """nghttpd, with a certificate of its own."""
 
     def __init__(self, place):
+        self.place = place
         self.certificate, key = os.path.join(place, "provider.pem"), os.path.join(place, "provider.key")
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                 "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", self.certificate)
-        port = stratus.free_port()
-        self.port, self.url = port, f"https://localhost:{port}"
-        self.process = subprocess.Popen(["nghttpd", "--echo-upload", "-m", "1000", str(port), key, self.certificate],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.port = stratus.free_port()
+        self.url = f"https://localhost:{self.port}"
+        self.process = subprocess.Popen(self.words(key), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.signing = os.path.join(place, "signing.p8")
         openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", self.signing)
+
+    def words(self, key):
+        return ["nghttpd", "--echo-upload", "-m", "1000", str(self.port), key, self.certificate]
+
+    def prepare(self, control):
+        """The words that give the container a key for it."""
+        return [*control, "push", "apns", "add", "--team", TEAM, "--key-id", KEY, "--key-file", self.signing, "--topics", TOPIC]
+
+    def device(self, number):
+        return {"apnsEnvironment": "development", "apnsToken": f"{number:064x}"}
+
+
+class WebPush(Provider):
+    """nginx, which takes every message of every browser. All browsers have the key of one."""
+
+    def words(self, key):
+        configuration = os.path.join(self.place, "nginx.conf")
+        temporary = " ".join(f"{name}_temp_path {self.place}/{name};" for name in (
+            "client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        with open(configuration, "w") as file:
+            file.write(f"daemon off; pid {self.place}/nginx.pid; error_log {self.place}/nginx.log; events {{}} http {{ access_log off; "
+                       f"keepalive_requests 100000000; {temporary} server {{ listen {self.port} ssl; ssl_certificate "
+                       f"{self.certificate}; ssl_certificate_key {key}; location / {{ return 201; }} }} }}")
+        return ["nginx", "-c", configuration, "-p", self.place]
+
+    def kill(self):
+        self.stop()
+
+    def prepare(self, control):
+        return [*control, "push", "vapid", "create", "--contact", "mailto:push@example.org"]
+
+    @functools.cached_property
+    def keys(self):
+        der = subprocess.run(["openssl", "pkey", "-in", self.signing, "-pubout", "-outform", "DER"], check=True,
+                             capture_output=True).stdout
+        return {name: base64.urlsafe_b64encode(data).rstrip(b"=").decode() for name, data in (
+            ("p256dh", der[-65:]), ("auth", b"sixteen octets!!"))}
+
+    def device(self, number):
+        return {"endpoint": f"{self.url}/push/{number}", "keys": self.keys}
 
 
 class Relay:
@@ -79,8 +124,9 @@ class Relay:
 
 class Node(stratus.Node):
     def __init__(self, place, *words, provider=None):
-        # All clients come from one address.
-        settings = {"STRATUS_LIMITS_CONNECTION_COUNT_PER_ADDRESS_MAX": "16384"}
+        # All clients come from one address, and all streams are one user's.
+        settings = {"STRATUS_LIMITS_CONNECTION_COUNT_PER_ADDRESS_MAX": "16384",
+                    "STRATUS_LIMITS_USER_LIVE_STREAM_COUNT_MAX": "1000"}
         settings |= {} if provider is None else {
             "STRATUS_PUSH_APNS_DEVELOPMENT_URL": provider.url, "STRATUS_PUSH_APNS_PRODUCTION_URL": provider.url,
             "STRATUS_PUSH_AUTHORITY_FILE": provider.certificate, "STRATUS_PUSH_ALLOW_PRIVATE_ADDRESSES": "true"}
@@ -89,9 +135,8 @@ class Node(stratus.Node):
         self.token = open(self.facts["adminTokenFile"]).read().strip()
         self.admin = urllib.parse.urlsplit(self.facts["adminURL"]).netloc
         if provider is not None:
-            done = subprocess.run(
-                [*self.control_words(), "push", "apns", "add", "--container", self.container, "--team", TEAM, "--key-id", KEY,
-                 "--key-file", provider.signing, "--topics", TOPIC], capture_output=True, text=True)
+            done = subprocess.run([*provider.prepare(self.control_words()), "--container", self.container],
+                                  capture_output=True, text=True)
             stratus.check(done.returncode == 0, done.stdout + done.stderr)
 
     def taken(self):
@@ -113,7 +158,11 @@ class Line:
     """One connection, as bare as it can be."""
 
     async def open(self, node):
-        self.reader, self.writer = await asyncio.open_connection(node.host, node.port)
+        context = None
+        if node.url.startswith("https"):
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self.reader, self.writer = await asyncio.open_connection(node.host, node.port, ssl=context)
         return self
 
     def send(self, target, body=None):
@@ -196,7 +245,7 @@ async def others(node, times, ended):
         await asyncio.sleep(0.01)
 
 
-async def fan_out(node, count):
+async def fan_out(node, count, provider):
     save = node.path("records/modify", "stratus-user-writer", database="public")
     line = await Line().open(node)
     await line.ask(save, saved(n=1))
@@ -204,8 +253,7 @@ async def fan_out(node, count):
 
     async def enrol(line, number):
         user = f"stratus-user-s{number}"
-        await line.ask(device_path(node, "tokens/register", user),
-                       {"apnsEnvironment": "development", "apnsToken": f"{number:064x}"})
+        await line.ask(device_path(node, "tokens/register", user), provider.device(number))
         answer = await line.ask(node.path("subscriptions/modify", user, database="public"), subscription())
         stratus.check("serverErrorCode" not in answer["subscriptions"][0], answer)
 
@@ -288,6 +336,37 @@ async def polls(node, count):
           f"{(node.memory - before) / max(1, held) / 1e3:.1f} KB each; {cpu * 100:.0f} % of a core while nothing changes")
 
 
+async def streams(node, count):
+    user = "stratus-user-s"
+    line, save, zone = await Line().open(node), node.path("records/modify", user), {"zoneName": "shelf"}
+    await line.ask(node.path("zones/modify", user), {"operations": [{"operationType": "create", "zone": {"zoneID": zone}}]})
+    await line.ask(save, {"zoneID": zone, **saved(n=0)})
+    heard, lines = [0] * count, []
+    target = node.path("live", user) + "&zone=shelf&syncToken="
+
+    async def follow(number):
+        stream = await Line().open(node)
+        lines.append(stream)
+        stream.writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        while text := await stream.reader.readline():
+            heard[number] += text.startswith(b"event: changes")
+
+    before = node.memory
+    followers = [asyncio.ensure_future(follow(number)) for number in range(count)]
+    await asyncio.sleep(5)
+    stratus.check(all(heard), f"{heard.count(0)} streams were not begun")
+    first, cpu, seconds = sum(heard), node.cpu, 20
+    for number in range(seconds):
+        await line.ask(save, {"zoneID": zone, **saved(n=number + 1)})
+        await asyncio.sleep(1)
+    cpu = (node.cpu - cpu) / seconds
+    print(f"{count} streams of one zone, a save a second: {(sum(heard) - first) / seconds / count:.2f} events for each save and stream, "
+          f"{cpu * 100:.0f} % of a core, {(node.memory - before) / 1e6:.0f} MB more")
+    for stream in lines:
+        stream.writer.close()
+    await asyncio.gather(*followers, return_exceptions=True)
+
+
 def http2(node, seconds):
     target = node.path("records/lookup", "stratus-user-a")
     body = {"records": [{"recordName": "none"}]}
@@ -346,32 +425,86 @@ async def latency(node, relay, rate, seconds, count):
               f"p99 {percentile(whole, 0.99):.1f} ms")
 
 
+def across(place, count):
+    cluster = stratus.Cluster(os.path.join(place, "cluster"), PROGRAM).up("--partitions", "16")
+    try:
+        user, saver = "stratus-user-a", cluster.connect(0)
+
+        def ask(operation, body):
+            for _ in range(100):
+                status, answer = cluster.post(saver, operation, user, body)
+                if status < 429:
+                    break
+                time.sleep(0.1)
+            stratus.check(status == 200, f"{operation}: {status} {answer}")
+            return answer
+
+        ask("records/modify", saved(n=0))
+        ask("subscriptions/modify", subscription())
+        for node in range(3):
+            made = ask("tokens/create", {"apnsEnvironment": "development"})
+            target, line = "/" + made["webcourierURL"].split("/", 3)[3], cluster.connect(node)
+            after, whole = [], []
+
+            def poll():
+                line.request("GET", target)
+                text = line.getresponse().read()
+                told.append((time.perf_counter(), text))
+
+            for number in range(count + 5):
+                told = []
+                waiting = threading.Thread(target=poll)
+                waiting.start()
+                time.sleep(0.03)
+                begun = time.perf_counter()
+                ask("records/modify", saved(n=number + 1))
+                answered = time.perf_counter()
+                waiting.join(10)
+                stratus.check(told and b"books" in told[0][1], f"a poll was not told: {told}")
+                if number >= 5:
+                    after.append(max(0, told[0][0] - answered) * 1e3)
+                    whole.append((told[0][0] - begun) * 1e3)
+            print(f"saved at node 1, polled at node {node + 1}, {count} saves: from the save's answer p50 "
+                  f"{percentile(after, 0.5):.1f} ms, p99 {percentile(after, 0.99):.1f} ms; from its request p50 "
+                  f"{percentile(whole, 0.5):.1f} ms, p99 {percentile(whole, 0.99):.1f} ms", flush=True)
+    finally:
+        cluster.run("down")
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["fan-out", "saves", "polls", "http2", "latency"])
+    parser.add_argument("what", choices=["fan-out", "saves", "polls", "streams", "http2", "latency", "across"])
     parser.add_argument("--subscribers", type=int, default=20_000)
     parser.add_argument("--polls", type=int, default=10_000)
+    parser.add_argument("--streams", type=int, default=1_000)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--rate", type=float, default=0)
     parser.add_argument("--saves", type=int, default=300)
+    parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--web", action="store_true")
     options = parser.parse_args()
     stratus.built(PROGRAM)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     with tempfile.TemporaryDirectory() as place:
-        provider = Provider(place) if options.what in ("fan-out", "latency") else None
+        if options.what == "across":
+            return across(place, options.saves)
+        kind = WebPush if options.web else Provider
+        provider = kind(place) if options.what in ("fan-out", "latency") else None
         relay = None
         if options.what == "latency":
             relay = Relay(provider.port)
             provider.url = f"https://localhost:{relay.port}"
-        node = Node(place, *(["--tls"] if options.what == "http2" else []), provider=provider)
+        node = Node(place, *(["--tls"] if options.tls or options.what == "http2" else []), provider=provider)
         try:
             if options.what == "fan-out":
-                asyncio.run(fan_out(node, options.subscribers))
+                asyncio.run(fan_out(node, options.subscribers, provider))
             elif options.what == "saves":
                 asyncio.run(saves(node, options.subscribers, options.seconds))
             elif options.what == "polls":
                 asyncio.run(polls(node, options.polls))
+            elif options.what == "streams":
+                asyncio.run(streams(node, options.streams))
             elif options.what == "http2":
                 http2(node, options.seconds)
             else:
