@@ -153,6 +153,52 @@ import Testing
             ])
     }
 
+    @Test
+    func `P-13: of 100,000 devices no more than the bounds are held, and all are asked about`() {
+        var dispatcher = PushDispatcher()
+        let bounds = dispatcher.bounds
+        let group = GroupID(1)
+        let count = 100_000
+        let page = 500
+        func target(_ number: Int) -> PushTarget {
+            var target = Self.target(0)
+            target.token =
+                withUnsafeBytes(of: UInt64(number).bigEndian) { Bytes($0) }
+                + Bytes(repeating: 1, count: 8)
+            return target
+        }
+        var waiting = Array(repeating: true, count: count)
+        var actions = dispatcher.handle(.news(group), at: Self.start)
+        var most = 0
+        var asked = 0
+        while let action = actions.popLast() {
+            switch action {
+            case .scan(_, let number, let after):
+                let first = after.map { $0.reduce(0) { $0 << 8 | Int($1) } } ?? 0
+                let found = (first..<min(count, first + page)).filter { waiting[$0] }.map {
+                    PushDispatcher.Waiting(target($0), through: 1)
+                }
+                let next = first + page < count ? first + page : nil
+                let mark = next.map { next in
+                    withUnsafeBytes(of: UInt64(next).bigEndian) { Bytes($0) }
+                }
+                actions.insert(
+                    contentsOf: dispatcher.handle(
+                        .scanned(group, number: number, found, next: mark), at: Self.start), at: 0)
+            case .ask(let target, _):
+                asked += 1
+                waiting[target.token.prefix(8).reduce(0) { $0 << 8 | Int($1) }] = false
+                actions.insert(
+                    contentsOf: dispatcher.handle(
+                        .asked(target, .nothing(through: 1)), at: Self.start), at: 0)
+            default: Issue.record("\(action)")
+            }
+            most = max(most, dispatcher.activeCount)
+        }
+        #expect(asked == count && !waiting.contains(true))
+        #expect(most <= bounds.activeCountMax && dispatcher.restingCount == 0)
+    }
+
     @Test func `P-03: a device that is gone is forgotten, and one of its name begins anew`() {
         let one = Self.target(1)
         var (dispatcher, _) = self.found([one])

@@ -239,8 +239,9 @@ import Testing
         #expect(try await page.isQuiet())
     }
 
-    @Test func `39: what nobody polled for waits, and each is told once`() async throws {
+    @Test func `39, P-15: what nobody polled for waits, and each is told once`() async throws {
         let page = try await Self.page()
+        // The session that saves is the page's own: nothing in a request says so.
         try await Self.subscribe(page.caller, [Self.query("q")])
         for name in ["a", "b", "c"] { try await page.caller.create(name, in: Self.shelves) }
         var told: [String?] = []

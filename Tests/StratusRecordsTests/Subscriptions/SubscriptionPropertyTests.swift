@@ -13,7 +13,8 @@ import Testing
         0..<(UInt64(ProcessInfo.processInfo.environment["STRATUS_SEEDS"] ?? "") ?? 20)
 
     @Test(arguments: Self.seeds)
-    func `nothing is missed, nothing invented, and everything told once`(seed: UInt64) throws {
+    func `P-16: nothing is missed, nothing invented, and everything told once`(seed: UInt64) throws
+    {
         var run = try NewsRun(seed: seed, nil)
         do { for _ in 0..<400 { try run.step() } } catch {
             Issue.record("seed \(seed): \(error)")

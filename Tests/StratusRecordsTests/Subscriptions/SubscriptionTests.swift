@@ -72,7 +72,7 @@ import Testing
         #expect(try own.modify(.delete("s1"), .create(large("more"))) == [.deleted, .saved])
     }
 
-    @Test func `a look does bounded work, and the next goes on within the event`() throws {
+    @Test func `P-17: a look does bounded work, and the next goes on within the event`() throws {
         var own = try Own()
         try own.follow()
         let filters = Array(repeating: Own.titled("Road"), count: 20)
@@ -143,7 +143,7 @@ import Testing
         #expect(try own.list().count == 2)
     }
 
-    @Test func `nothing from before a save is told, and nothing after a deletion`() throws {
+    @Test func `P-16: nothing from before a save is told, and nothing after a deletion`() throws {
         var own = try Own()
         try own.follow()
         try own.modify(.create(Own.query("first")))
