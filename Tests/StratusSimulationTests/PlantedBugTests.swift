@@ -109,11 +109,11 @@ struct PlantedBugTests {
     /// `stratus-sim --planted` looks for them.
     static let long: [PlantedBug: UInt64] = [
         .cursorMovedBeforePosted: 3, .sinceIgnored: 1, .onceKept: 1, .handedCountsAsTaken: 3,
-        .oldestKeptWhenCoalesced: 11, .laneHoldsOthers: 5, .markClearedThoughNewer: 13,
+        .oldestKeptWhenCoalesced: 3, .laneHoldsOthers: 3, .markClearedThoughNewer: 3,
         .nidDrawnAtSend: 5,
-        .cursorNotCompared: 1,
+        .cursorNotCompared: 3,
         .overdueForgotten: 29,
-        .parkedLostOnLeaderChange: 59,
+        .parkedLostOnLeaderChange: 63,
         .goneDeviceRemovedThoughRenewed: 3,
         .permissionOfTheMatch: 3,
         .newsOfDeposed: 1,
