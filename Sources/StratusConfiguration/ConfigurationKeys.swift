@@ -243,8 +243,9 @@ extension ConfigurationKey {
             "storage.atRest", .bool, .bool(false),
             "Seals the log, the rows and all else in the data directory, so that a disk without "
                 + "the master key shows nothing. It counts when a data directory is made, and a "
-                + "node with another value than its directory does not start. Each node of a "
-                + "cluster may have its own value."),
+                + "node with another value than its directory does not start: `stratus "
+                + "data-directory seal` and `unseal` convert the directory of a stopped node. "
+                + "Each node of a cluster may have its own value."),
 
         ConfigurationKey(
             "assets.url", .text, nil, reloads: true,

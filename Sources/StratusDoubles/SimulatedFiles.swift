@@ -18,7 +18,9 @@ package final class SimulatedFiles: Files {
     }
 
     private struct NameChange {
-        let parent: DiskPath
+        /// The directories whose sync makes it durable, all of them: two where a file moves from
+        /// one to another. Such a move is there as a whole or not at all.
+        var parents: Set<DiskPath>
         let removed: DiskPath?
         let added: (path: DiskPath, node: Node)?
     }
@@ -180,20 +182,24 @@ package final class SimulatedFiles: Files {
                 let number = state.inodes.count - 1
                 Self.change(
                     NameChange(
-                        parent: path.parent, removed: nil, added: (path, .file(number))), &state)
+                        parents: [path.parent], removed: nil, added: (path, .file(number))),
+                    &state)
                 return SimulatedFile(self, path, number, life: state.life)
             }
         }
     }
 
     package func rename(_ from: DiskPath, to: DiskPath) throws(DiskError) {
-        precondition(from.parent == to.parent, "a rename stays in its directory")
         try self.perform(.rename, from) { (state, _) throws(DiskError) in
-            guard case .file(let number)? = state.names[from] else {
+            guard case .file(let number)? = state.names[from],
+                state.names[to.parent] == .directory
+            else {
                 throw DiskError(.notFound, during: "rename", path: from, code: 2)
             }
             Self.change(
-                NameChange(parent: to.parent, removed: from, added: (to, .file(number))), &state)
+                NameChange(
+                    parents: [from.parent, to.parent], removed: from, added: (to, .file(number))),
+                &state)
         }
     }
 
@@ -202,7 +208,7 @@ package final class SimulatedFiles: Files {
             guard state.names[path] != nil else {
                 throw DiskError(.notFound, during: "remove", path: path, code: 2)
             }
-            Self.change(NameChange(parent: path.parent, removed: path, added: nil), &state)
+            Self.change(NameChange(parents: [path.parent], removed: path, added: nil), &state)
         }
     }
 
@@ -220,8 +226,8 @@ package final class SimulatedFiles: Files {
             }
             for path in missing.reversed() {
                 Self.change(
-                    NameChange(parent: path.parent, removed: nil, added: (path, .directory)), &state
-                )
+                    NameChange(
+                        parents: [path.parent], removed: nil, added: (path, .directory)), &state)
             }
         }
     }
@@ -232,10 +238,13 @@ package final class SimulatedFiles: Files {
                 throw DiskError(.notFound, during: "syncDirectory", path: path, code: 2)
             }
             if isCrash { return }
-            for change in state.unsyncedNames where change.parent == path {
+            for number in state.unsyncedNames.indices {
+                state.unsyncedNames[number].parents.remove(path)
+            }
+            for change in state.unsyncedNames where change.parents.isEmpty {
                 Self.apply(change, to: &state.durableNames)
             }
-            state.unsyncedNames.removeAll { $0.parent == path }
+            state.unsyncedNames.removeAll { $0.parents.isEmpty }
         }
     }
 
@@ -261,7 +270,7 @@ package final class SimulatedFiles: Files {
                 state.inodes.append(SimulatedInode())
                 let node = Node.file(state.inodes.count - 1)
                 Self.change(
-                    NameChange(parent: path.parent, removed: nil, added: (path, node)), &state)
+                    NameChange(parents: [path.parent], removed: nil, added: (path, node)), &state)
             }
             state.lockCount += 1
             state.locks[path] = state.lockCount

@@ -44,11 +44,17 @@ struct FilesAtRest {
         }
         self.masters = FileMasters(
             sealing: sealing, others: zeros + masters, directory: directory.identity)
-        self.world = RealWorld(
-            files: SealedFiles(disk.files, masters: self.masters) { disk.random() })
+        self.world = RealWorld(files: Self.sealed(disk, self.masters))
         self.disk = disk
         self.path = path
         self.hasSecret = secret != nil
+    }
+
+    /// Files that know nothing of what was read or written through others.
+    func opened() -> any Files { Self.sealed(self.disk, self.masters) }
+
+    private static func sealed(_ disk: RealWorld, _ masters: FileMasters) -> SealedFiles {
+        SealedFiles(disk.files, masters: masters) { disk.random() }
     }
 
     /// Looks at every file before one is opened, and wraps keys anew that are under an older master

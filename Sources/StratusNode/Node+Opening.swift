@@ -34,6 +34,11 @@ extension Node {
         do throws(DataDirectory.Refusal) {
             directory = try DataDirectory(in: world, atRest: plan.settings.bool("storage.atRest"))
         } catch { throw NodeFailure(.system, "'\(path)': \(error)") }
+        for left in (try? DirectoryConversion.remains(in: world.files)) ?? [] {
+            log.warning(
+                "a conversion left files in the data directory: remove them once they are not needed",
+                ["path": .text("\(path)/\(left)")])
+        }
         guard directory.isSealed else { return (world, directory) }
         // Its key is made before the first file that is sealed under it.
         if try PeerCertificates.secret(plan.settings) == nil {
@@ -103,8 +108,10 @@ extension Node {
     ///
     /// A named key is noted as one that was used only when the cluster agrees on it: see
     /// ``MasterWatch``.
+    ///
+    /// - Parameter notes: whether the file KEYS is written; it is only compared otherwise.
     static func openMaster(
-        _ settings: ConfigurationSettings, _ secret: Bytes, _ world: RealWorld
+        _ settings: ConfigurationSettings, _ secret: Bytes, _ world: RealWorld, notes: Bool = true
     ) throws(NodeFailure) -> NamedMasters {
         let named = try Self.namedMasters(settings)
         let retired = try Self.retiredMasters(settings, named)
@@ -113,11 +120,11 @@ extension Node {
             sealing: try Self.sealingMaster(settings, named))
         do throws(MasterKeyFile.Refusal) {
             try MasterKeyFile.require(master.versions, retired: retired, in: world.files)
-            try MasterKeyFile.forget(retired, in: world.files)
+            if notes { try MasterKeyFile.forget(retired, in: world.files) }
             for version in master.versions {
                 guard let key = master.key(version) else { continue }
                 let check = SealedKey.check(of: key)
-                if version == 0 {
+                if version == 0, notes {
                     try MasterKeyFile.check(version, is: check, in: world.files)
                 } else {
                     try MasterKeyFile.compare(version, with: check, in: world.files)

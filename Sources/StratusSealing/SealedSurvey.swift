@@ -32,19 +32,29 @@ package struct SealedSurvey {
     }
 
     package mutating func run() throws {
-        try self.look(in: .root, depth: 0)
+        for path in try Self.paths(in: self.files) { try self.look(at: path) }
     }
 
-    private mutating func look(in directory: DiskPath, depth: Int) throws {
-        for name in try self.files.list(directory) {
+    /// The files of a data directory that are sealed where it is sealed, in the order of their
+    /// directories.
+    package static func paths(in files: any Files) throws(DiskError) -> [DiskPath] {
+        try Self.paths(in: files, .root, depth: 0)
+    }
+
+    private static func paths(
+        in files: any Files, _ directory: DiskPath, depth: Int
+    ) throws(DiskError) -> [DiskPath] {
+        var paths: [DiskPath] = []
+        for name in try files.list(directory) {
             let path = directory.appending(name.raw)
             guard SealedFiles.isSealed(path), Self.isOurs(path) else { continue }
-            if depth < Self.depthMax, (try? self.files.list(path)) != nil {
-                try self.look(in: path, depth: depth + 1)
+            if depth < Self.depthMax, (try? files.list(path)) != nil {
+                paths += try Self.paths(in: files, path, depth: depth + 1)
             } else {
-                try self.look(at: path)
+                paths.append(path)
             }
         }
+        return paths
     }
 
     /// Operators keep files of theirs in the root, and the start itself some secrets. Our own files

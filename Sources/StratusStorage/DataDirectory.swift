@@ -1,15 +1,17 @@
 import StratusCoding
 package import StratusModel
 
-// The file STRATUS in a data directory, version 1; version 2 in a directory that is sealed
+// The file STRATUS in a data directory, version 1; version 2 in a directory that is sealed; version
+// 3 while the files of a conversion take their places
 //
 // | bytes | what                                                              |
 // | ----- | ----------------------------------------------------------------- |
 // | 8     | "STRATUS" and a line feed                                         |
-// | 1     | version of the data directory, 1 or 2                             |
+// | 1     | version of the data directory, 1 to 3                             |
 // | 8 + 8 | identity: drawn when the directory was made, the same ever after  |
 // | 1     | version 2 only: 1, every file but those that `SealedFiles` names  |
-// |       | is sealed, and was from the beginning                             |
+// |       | is sealed                                                         |
+// | 1     | version 3 only: 1, the directory becomes sealed; 2, clear         |
 // | 4     | CRC-32C of the bytes before                                       |
 
 /// A node's data directory: the node it belongs to, the version that wrote it, and a lock that
@@ -23,33 +25,59 @@ package final class DataDirectory: Sendable {
         case newerVersion(UInt8)
         case damaged(String)
         case disk(String)
-        /// It was made without sealing, and is to be sealed.
+        /// It is not sealed, and is to be used sealed.
         case isClear
-        /// It was made sealed, and is to be used without.
+        /// It is sealed, and is to be used without.
         case isSealed
+        /// Some of its files are sealed and some are not: see ``DirectoryConversion``.
+        case isBeingConverted(to: Form)
 
         package var description: String {
             switch self {
             case .inUse: "the data directory is in use by another process"
             case .newerVersion(let version):
-                "the data directory has format \(version), and this Stratus reads formats 1 and 2: "
+                "the data directory has format \(version), and this Stratus reads formats 1 to 3: "
                     + "run the version that wrote it, or a later one"
             case .isClear:
-                "this data directory was made without sealing, and a directory is sealed from its "
-                    + "beginning or not at all: set 'storage.atRest' to false, or remove this node "
-                    + "from the cluster and let it join anew with an empty directory"
+                "this data directory is not sealed: set 'storage.atRest' to false, or seal the "
+                    + "directory with '\(Form.sealed.command)'"
             case .isSealed:
-                "this data directory is sealed: set 'storage.atRest' to true, or remove this node "
-                    + "from the cluster and let it join anew with an empty directory"
+                "this data directory is sealed: set 'storage.atRest' to true, or unseal the "
+                    + "directory with '\(Form.clear.command)'"
+            case .isBeingConverted(let form):
+                "a conversion of this data directory was interrupted while the new files took their "
+                    + "places: run '\(form.command)' again, which finishes it"
             case .damaged(let what): "the data directory's STRATUS file is damaged: \(what)"
             case .disk(let text): text
             }
         }
     }
 
+    /// How the files of a directory are written.
+    package enum Form: Sendable {
+        /// As they are.
+        case clear
+        case sealed
+
+        /// The command that brings a directory into this form.
+        package var command: String {
+            switch self {
+            case .clear: "stratus data-directory unseal"
+            case .sealed: "stratus data-directory seal"
+            }
+        }
+    }
+
+    /// What the stamp says of the files.
+    package enum State: Sendable, Equatable {
+        case whole(Form)
+        case converting(to: Form)
+    }
+
     /// The version of a directory whose files are written as they are.
     private static let clear: UInt8 = 1
     private static let sealed: UInt8 = 2
+    private static let converting: UInt8 = 3
     private static let isSealedThroughout: UInt8 = 1
     private static let mark = Bytes("STRATUS\n".utf8)
     static let stamp: DiskPath = "STRATUS"
@@ -57,8 +85,10 @@ package final class DataDirectory: Sendable {
     package let identity: RequestIdentity
     /// Whether this call made it: there was nothing before.
     package let isNew: Bool
-    /// Whether its files are sealed.
-    package let isSealed: Bool
+    /// As of the time when it was locked.
+    package let state: State
+    /// Whether its files are sealed, or are to become so.
+    package var isSealed: Bool { self.state.form == .sealed }
     private let lock: any DiskLock
 
     /// Locks the directory, then reads its stamp, or writes one if there is none.
@@ -67,18 +97,19 @@ package final class DataDirectory: Sendable {
     ///   made, and one that was made otherwise is refused. Nil: as it is; a new one is not.
     package init(in world: any World, atRest: Bool? = nil) throws(Refusal) {
         let files = world.files
-        do throws(DiskError) { self.lock = try files.lock("LOCK") } catch {
-            throw error.kind == .denied ? .inUse : .disk(error.description)
-        }
+        self.lock = try Self.take(files)
         do {
             if try files.exists(Self.stamp) {
                 switch try Self.read(files) {
                 case .success(let found):
-                    if let atRest, atRest != found.isSealed {
+                    guard case .whole(let form) = found.state else {
+                        throw Refusal.isBeingConverted(to: found.state.form)
+                    }
+                    if let atRest, atRest != (form == .sealed) {
                         throw atRest ? Refusal.isClear : Refusal.isSealed
                     }
                     self.identity = found.identity
-                    self.isSealed = found.isSealed
+                    self.state = found.state
                     // An earlier process may have died between renaming it and this.
                     try files.syncDirectory(.root)
                 case .failure(let refusal): throw refusal
@@ -86,9 +117,9 @@ package final class DataDirectory: Sendable {
                 self.isNew = false
             } else {
                 self.identity = world.drawIdentity()
-                self.isSealed = atRest ?? false
+                self.state = .whole(atRest == true ? .sealed : .clear)
                 self.isNew = true
-                try Self.write(self.identity, isSealed: self.isSealed, files)
+                try Self.write(self.state, of: self.identity, files)
             }
         } catch let error as DiskError {
             throw .disk(error.description)
@@ -97,8 +128,32 @@ package final class DataDirectory: Sendable {
         } catch { preconditionFailure("\(error)") }
     }
 
+    /// Locks a directory that has been used and is to be converted, whatever its state.
+    package init(toConvert files: any Files) throws(Refusal) {
+        self.lock = try Self.take(files)
+        let found: Result<(identity: RequestIdentity, state: State), Refusal>
+        do throws(DiskError) {
+            found = try Self.read(files)
+            // An earlier process may have died between renaming it and this.
+            try files.syncDirectory(.root)
+        } catch { throw .disk(error.description) }
+        (self.identity, self.state) = try found.get()
+        self.isNew = false
+    }
+
+    private static func take(_ files: any Files) throws(Refusal) -> any DiskLock {
+        do throws(DiskError) { return try files.lock("LOCK") } catch {
+            throw error.kind == .denied ? .inUse : .disk(error.description)
+        }
+    }
+
+    /// Durably.
+    package func note(_ state: State, in files: any Files) throws(DiskError) {
+        try Self.write(state, of: self.identity, files)
+    }
+
     private static func read(_ files: any Files) throws(DiskError) -> Result<
-        (identity: RequestIdentity, isSealed: Bool), Refusal
+        (identity: RequestIdentity, state: State), Refusal
     > {
         let bytes = try files.contents(of: Self.stamp, limit: 64)
         var reader = ByteReader(bytes)
@@ -106,33 +161,55 @@ package final class DataDirectory: Sendable {
             guard try reader.raw(8) == Self.mark else { return .failure(.damaged("no mark")) }
             let version = try reader.byte()
             // Before the checksum: a later version may keep it elsewhere.
-            guard version <= Self.sealed else { return .failure(.newerVersion(version)) }
+            guard version <= Self.converting else { return .failure(.newerVersion(version)) }
             let identity = RequestIdentity(high: try reader.fixed64(), low: try reader.fixed64())
-            let state = try version == Self.sealed ? reader.byte() : nil
+            let byte = try version == Self.clear ? nil : reader.byte()
             let end = reader.offset
             let crc = try reader.fixed32()
             try reader.finish()
             guard CRC32C.of(Bytes(bytes[..<end])) == crc else {
                 return .failure(.damaged("wrong checksum"))
             }
-            guard version == Self.clear || state == Self.isSealedThroughout else {
-                return .failure(.damaged("version \(version) with state \(state ?? 0)"))
+            let state: State
+            switch (version, byte) {
+            case (Self.clear, nil): state = .whole(.clear)
+            case (Self.sealed, Self.isSealedThroughout): state = .whole(.sealed)
+            case (Self.converting, 1): state = .converting(to: .sealed)
+            case (Self.converting, 2): state = .converting(to: .clear)
+            default: return .failure(.damaged("version \(version) with state \(byte ?? 0)"))
             }
-            return .success((identity, state != nil))
+            return .success((identity, state))
         } catch { return .failure(.damaged(error.description)) }
     }
 
     private static func write(
-        _ identity: RequestIdentity, isSealed: Bool, _ files: any Files
+        _ state: State, of identity: RequestIdentity, _ files: any Files
     ) throws(DiskError) {
         var writer = ByteWriter()
         writer.write(raw: Self.mark)
-        writer.write(isSealed ? Self.sealed : Self.clear)
+        switch state {
+        case .whole(.clear): writer.write(Self.clear)
+        case .whole(.sealed): writer.write(Self.sealed)
+        case .converting: writer.write(Self.converting)
+        }
         writer.write(fixed: identity.high)
         writer.write(fixed: identity.low)
-        if isSealed { writer.write(Self.isSealedThroughout) }
+        switch state {
+        case .whole(.clear): break
+        case .whole(.sealed): writer.write(Self.isSealedThroughout)
+        case .converting(let form): writer.write(form == .sealed ? 1 as UInt8 : 2)
+        }
         writer.write(fixed: CRC32C.of(writer.bytes))
         try files.replace(Self.stamp, with: writer.bytes)
+    }
+}
+
+extension DataDirectory.State {
+    /// What the files are, or are to become.
+    package var form: DataDirectory.Form {
+        switch self {
+        case .whole(let form), .converting(let form): form
+        }
     }
 }
 

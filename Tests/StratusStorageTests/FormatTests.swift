@@ -89,7 +89,24 @@ import Testing
         }
     }
 
-    @Test func `a data directory is sealed from its beginning or never`() throws {
+    @Test func `a stamp of version 3, of a conversion, reads and writes as ever`() throws {
+        for (number, form) in [DataDirectory.Form.sealed, .clear].enumerated() {
+            let world = SimulatedWorld(seed: 4)
+            let directory = try DataDirectory(in: world, atRest: form == .clear)
+            try directory.note(.converting(to: form), in: world.files)
+            let bytes = try #require(world.simulatedFiles.contents(of: "STRATUS"))
+            try Self.expect(bytes, "stamp-3-\(number + 1)")
+            let other = SimulatedWorld(seed: 5)
+            other.simulatedFiles.plant(bytes, at: "STRATUS")
+            #expect(throws: DataDirectory.Refusal.isBeingConverted(to: form)) {
+                _ = try DataDirectory(in: other)
+            }
+            let read = try DataDirectory(toConvert: other.files)
+            #expect(read.identity == directory.identity && read.state == .converting(to: form))
+        }
+    }
+
+    @Test func `a data directory is opened only in the form that it has`() throws {
         for isSealed in [false, true] {
             let world = SimulatedWorld(seed: 4)
             do { _ = try DataDirectory(in: world, atRest: isSealed) }

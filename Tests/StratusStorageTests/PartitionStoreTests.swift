@@ -481,9 +481,9 @@ extension PartitionStore where State == RegisterState {
         let world = SimulatedWorld(seed: 1)
         do { _ = try DataDirectory(in: world) }
         var stamp = try #require(world.simulatedFiles.contents(of: "STRATUS"))
-        stamp[8] = 3
+        stamp[8] = 4
         world.simulatedFiles.plant(stamp, at: "STRATUS")
-        #expect(throws: DataDirectory.Refusal.newerVersion(3)) { _ = try DataDirectory(in: world) }
+        #expect(throws: DataDirectory.Refusal.newerVersion(4)) { _ = try DataDirectory(in: world) }
         #expect(world.simulatedFiles.contents(of: "STRATUS") == stamp)
         for position in [0, 12, 20, 28] {
             var damaged = stamp

@@ -90,6 +90,9 @@ package enum StratusProgram {
                     RecoverCommand.definition,
                 ]),
             CommandDefinition(
+                "data-directory", "Seal the data directory of a stopped node, or unseal it",
+                subcommands: SealCommand.definitions),
+            CommandDefinition(
                 "config", "Check and show configurations",
                 subcommands: [
                     CommandDefinition(
@@ -148,6 +151,8 @@ package enum StratusProgram {
         case ["cluster", "certificates"]: CertificatesCommand.run(invocation)
         case ["cluster", "convert"]: ConvertCommand.run(invocation)
         case ["cluster", "recover"]: RecoverCommand.run(invocation)
+        case ["data-directory", "seal"]: SealCommand.seal(invocation)
+        case ["data-directory", "unseal"]: SealCommand.unseal(invocation)
         case ["config", "check"]: ConfigurationCommands.check(invocation)
         case ["config", "print"]: ConfigurationCommands.print(invocation)
         case ["config", "example"]:
