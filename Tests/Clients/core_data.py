@@ -1,15 +1,18 @@
 """Core Data's mirror of a store, as a client of zones: the conventions alone, against a real node.
 
-    core_data.py BINARY WORK [--rows N] [--seed S] [--placement whole|zone]
+    core_data.py BINARY WORK [--rows N] [--seed S] [--placement whole|zone] [--nodes 1|3]
 
 Two devices keep a store each: rows with attributes, to-one and many-to-many relations, and texts that overflow into assets. Each
 exports what was changed in batches of 200, atomically and if unchanged, and imports what `changes/zone` tells. They work at
-the same time and change the same rows; meanwhile the node is killed and started again, and one device loses its token. At the end
+the same time and change the same rows; meanwhile a node is killed and started again, and one device loses its token. At the end
 both stores are equal, and equal to what a third device reads from nothing. One PASS or FAIL line for each step.
+
+With three nodes each request goes to the next node, and each kill hits the next one.
 """
 
 import argparse
 import copy
+import itertools
 import json
 import os
 import random
@@ -34,7 +37,56 @@ def step(name, is_good, detail=""):
     stratus.step("core-data: " + name, is_good, detail)
 
 
-class Server(stratus.Node):
+class Server:
+    """What devices ask: sent again while a node is away. What was sent twice is told by its change tag."""
+
+    def post(self, url, body):
+        with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "text/plain"}), timeout=10) as answer:
+            return answer.read()
+
+    def ask(self, operation, body):
+        until = time.monotonic() + PATIENCE
+        while True:
+            url = self.target(operation)
+            try:
+                return json.loads(self.post(url, json.dumps(body).encode()))
+            except urllib.error.HTTPError as error:
+                answer = json.loads(error.read() or b"{}")
+                if error.code < 500 and answer.get("serverErrorCode") not in ("TRY_AGAIN_LATER", "THROTTLED"):
+                    return answer
+            except (OSError, ValueError):
+                pass
+            if time.monotonic() > until:
+                raise AssertionError(f"{operation} was not answered")
+            time.sleep(0.1)
+
+    def upload(self, kind, name, field, content):
+        def send():
+            tokens = self.ask("assets/upload", {"zoneID": {"zoneName": ZONE}, "tokens": [
+                {"recordType": kind, "recordName": name, "fieldName": field}]})
+            return json.loads(self.post(tokens["tokens"][0]["url"], content))["singleFile"]
+        return self.patiently("an upload", send)
+
+    def download(self, url):
+        def get():
+            with urllib.request.urlopen(url.replace("${f}", "text"), timeout=10) as answer:
+                return answer.read().decode()
+        return self.patiently("a download", get)
+
+    @staticmethod
+    def patiently(what, act):
+        """Acts again while the node that a link names is away."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return act()
+            except (OSError, ValueError) as error:
+                if time.monotonic() > until:
+                    raise AssertionError(f"{what} was not answered: {error}") from error
+            time.sleep(0.1)
+
+
+class Alone(Server, stratus.Node):
     """One node, which may be killed and comes back over the same directory."""
 
     def __init__(self, binary, work, placement):
@@ -49,39 +101,28 @@ class Server(stratus.Node):
         self.kill()
         self.start()
 
-    def post(self, url, body):
-        with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "text/plain"}), timeout=10) as answer:
-            return answer.read()
+    def target(self, operation):
+        return self.url + self.path(operation, self.facts["webAuthToken"])
 
-    def ask(self, operation, body):
-        """Sent again while the node is away. What was sent twice is told by its change tag."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            url = self.url + self.path(operation, self.facts["webAuthToken"])
-            try:
-                return json.loads(self.post(url, json.dumps(body).encode()))
-            except urllib.error.HTTPError as error:
-                answer = json.loads(error.read() or b"{}")
-                if error.code < 500 and answer.get("serverErrorCode") not in ("TRY_AGAIN_LATER", "THROTTLED"):
-                    return answer
-            except (OSError, ValueError):
-                pass
-            if time.monotonic() > until:
-                raise AssertionError(f"{operation} was not answered")
-            time.sleep(0.1)
 
-    def upload(self, kind, name, field, content):
-        while True:
-            tokens = self.ask("assets/upload", {"zoneID": {"zoneName": ZONE}, "tokens": [
-                {"recordType": kind, "recordName": name, "fieldName": field}]})
-            try:
-                return json.loads(self.post(tokens["tokens"][0]["url"], content))["singleFile"]
-            except (OSError, ValueError):
-                time.sleep(0.1)
+class Three(Server, stratus.Cluster):
+    """Three nodes, of which one after the other is killed and comes back."""
 
-    def download(self, url):
-        with urllib.request.urlopen(url.replace("${f}", "text"), timeout=10) as answer:
-            return answer.read().decode()
+    def __init__(self, binary, work, placement):
+        super().__init__(work, binary, {"STRATUS_DEVELOPMENT_ZONE_BUCKETS": "4"} if placement == "zone" else {})
+        self.turns, self.victims = itertools.count(), itertools.count()
+        self.up("--partitions", "16")
+
+    def restart(self):
+        victim = next(self.victims) % 3
+        self.kill(victim)
+        self.start(victim)
+
+    def target(self, operation):
+        return f"http://{self.addresses[next(self.turns) % 3]}{self.path(operation, self.facts['webAuthToken'])}"
+
+    def stop(self):
+        self.run("down")
 
 
 class Device:
@@ -284,9 +325,10 @@ def main():
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--placement", choices=["whole", "zone"], default="whole")
+    parser.add_argument("--nodes", type=int, choices=[1, 3], default=1)
     options = parser.parse_args()
-    print(f"seed {options.seed}, {options.rows} rows, private databases: {options.placement}", flush=True)
-    server = Server(options.binary, options.work, options.placement)
+    print(f"seed {options.seed}, {options.rows} rows, {options.nodes} node(s), private databases: {options.placement}", flush=True)
+    server = (Alone if options.nodes == 1 else Three)(options.binary, options.work, options.placement)
     try:
         run(server, options)
     finally:
@@ -317,7 +359,7 @@ def run(server, options):
             thread.join()
 
     together((mac, [mac.sync]), (phone, [phone.sync]))
-    step("two devices export their stores while the node is killed", not errors, errors)
+    step("two devices export their stores while a node is killed", not errors, errors)
     for device in (mac, phone):
         device.sync()
     mac.fetch()
@@ -326,7 +368,7 @@ def run(server, options):
     books = sorted(name for name, row in mac.rows.items() if row["entity"] == "Book")
     shared = books[:max(20, options.rows // 10)]
     together(*((device, [lambda device=device: meddle(device, shared, len(shared)), device.sync] * 3) for device in (mac, phone)))
-    step("both change the same rows while the node is killed", not errors, errors)
+    step("both change the same rows while a node is killed", not errors, errors)
     for _ in range(2):
         for device in (mac, phone):
             device.sync()

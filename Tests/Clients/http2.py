@@ -36,14 +36,22 @@ def step(name, body):
         print(f"FAIL {name}: {type(error).__name__}: {error}", flush=True)
 
 
+HTTP2_ON = {"STRATUS_CLIENT_HTTP2": "true", "STRATUS_CLIENT_PLAIN_HTTP2": "true"}
+
+
+def connected(port):
+    raw = socket.create_connection(("127.0.0.1", port), timeout=30)
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return raw
+
+
 class Node(stratus.Node):
     """A node for development, for the time of a `with`."""
 
     def __init__(self, name, *options):
         self.data = os.path.join(work, name)
         super().__init__(self.data, "--admin", "127.0.0.1:0", *options, program=binary,
-                         log=open(os.path.join(work, name + ".log"), "w"),
-                         settings={"STRATUS_CLIENT_HTTP2": "true", "STRATUS_CLIENT_PLAIN_HTTP2": "true"})
+                         log=open(os.path.join(work, name + ".log"), "w"), settings=HTTP2_ON)
 
     def __enter__(self):
         return self
@@ -55,13 +63,38 @@ class Node(stratus.Node):
         return super().path(operation, self.facts["webAuthToken"])
 
     def connect(self):
-        raw = socket.create_connection(("127.0.0.1", self.port), timeout=30)
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        raw = connected(self.port)
         if "authorityFile" not in self.facts:
             return raw
         context = ssl.create_default_context(cafile=self.facts["authorityFile"])
         context.set_alpn_protocols(["h2", "http/1.1"])
         return context.wrap_socket(raw, server_hostname=self.host)
+
+
+class Three(stratus.Cluster):
+    """Three nodes with custom zones in four buckets, for the time of a `with`. Each connection goes to the next node."""
+
+    def __init__(self):
+        super().__init__(os.path.join(work, "three"), binary, {**HTTP2_ON, "STRATUS_DEVELOPMENT_ZONE_BUCKETS": "4"})
+        self.turn = 0
+
+    def __enter__(self):
+        return self.up("--partitions", "16")
+
+    def __exit__(self, *_):
+        self.run("down")
+
+    @property
+    def url(self):
+        """Of the next node."""
+        self.turn += 1
+        return f"http://{self.addresses[self.turn % 3]}"
+
+    def path(self, operation):
+        return super().path(operation, self.facts["webAuthToken"])
+
+    def connect(self):
+        return connected(int(self.url.rsplit(":", 1)[1]))
 
 
 class Client:
@@ -83,7 +116,7 @@ class Client:
 
     def request(self, method, path, body=b"", extra=(), ends=True):
         stream = self.h2.get_next_available_stream_id()
-        headers = [(":method", method), (":scheme", "https"), (":authority", f"{self.node.host}:{self.node.port}"),
+        headers = [(":method", method), (":scheme", "https"), (":authority", self.node.url.split("//")[1]),
                    (":path", path), *extra]
         self.h2.send_headers(stream, headers, end_stream=ends and not body)
         self.answers[stream] = {"status": None, "body": b"", "done": False, "reset": None}
@@ -139,7 +172,7 @@ def expect(condition, *said):
 
 def conversation(node):
     client = Client(node)
-    name = f"n-{node.port}"
+    name = f"n-{node.url.rsplit(':', 1)[1]}"
     status, answer = client.post("records/modify", {"operations": [{
         "operationType": "create", "record": {"recordName": name, "recordType": "Item", "fields": {"title": {"value": "over h2"}}}}]})
     expect(status == 200 and answer["records"][0]["recordName"] == name, status, answer)
@@ -147,7 +180,7 @@ def conversation(node):
     expect(answer["records"][0]["fields"]["title"]["value"] == "over h2", answer)
     status, answer = client.post("records/query", {"query": {"recordType": "Nobody"}})
     expect(status == 404 and answer["serverErrorCode"] == "NOT_FOUND", status, answer)
-    return f"{node.facts['url'].split(':')[0]}, saved and read back"
+    return f"{node.url.split(':')[0]}, saved and read back"
 
 
 def events(answer):
@@ -325,19 +358,28 @@ def honest(node, seconds):
     return times[len(times) * 99 // 100]
 
 
+def curl(node):
+    done = subprocess.run(["curl", "-sS", "-i", "--http2-prior-knowledge", "-d", "{}", node.url + node.path("zones/list")],
+                          capture_output=True, text=True, timeout=60)
+    expect(done.stdout.startswith("HTTP/2 200") and '"Live"' in done.stdout, done.stdout, done.stderr)
+    return "HTTP/2 200"
+
+
+def in_zones(node, place):
+    """What a client does, where custom zones lie in buckets."""
+    step(f"{place}: h2, with prior knowledge", lambda: conversation(node))
+    step(f"{place}: many streams", lambda: many_streams(node))
+    step(f"{place}: a live stream beside other requests", lambda: live(node))
+    step(f"{place}: curl --http2-prior-knowledge", lambda: curl(node))
+
+
 with Node("plain") as node:
     step("h2 in plain, with prior knowledge", lambda: conversation(node))
     step("many streams", lambda: many_streams(node))
     step("a live stream beside other requests", lambda: live(node))
     lazy = lazy_reader(node)
 
-    def curl():
-        done = subprocess.run(["curl", "-sS", "-i", "--http2-prior-knowledge", "-d", "{}", node.facts["url"].rstrip("/") + node.path("zones/list")],
-                              capture_output=True, text=True, timeout=60)
-        expect(done.stdout.startswith("HTTP/2 200"), done.stdout[:200], done.stderr)
-        return "HTTP/2 200"
-
-    step("curl --http2-prior-knowledge", curl)
+    step("curl --http2-prior-knowledge", lambda: curl(node))
     for name, flood, codes in FLOODS:
         step(f"G-21 {name}", lambda: goes_away(node, flood(), name, codes))
 
@@ -371,5 +413,11 @@ with Node("secure", "--tls") as node:
     step("ALPN agrees on h2", lambda: expect(node.connect().selected_alpn_protocol() == "h2", "not h2"))
     step("h2 over TLS", lambda: conversation(node))
     step("many streams over TLS", lambda: many_streams(node))
+
+with Node("zones", "--placement", "zone", "--zone-buckets", "4") as node:
+    in_zones(node, "zones, one node")
+
+with Three() as nodes:
+    in_zones(nodes, "zones, three nodes")
 
 sys.exit(1 if failed else 0)
