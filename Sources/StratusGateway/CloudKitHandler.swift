@@ -173,13 +173,16 @@ package final class CloudKitHandler: HTTPHandler {
             response = self.failure(ClientError(error), uuid: request.identity.uuid, cause: error)
         }
         if let token { Self.returnUserToken(token, in: &response) }
-        if response.headers["Content-Type"] == nil {
-            response.headers.set("Content-Type", "application/json; charset=UTF-8")
-        }
-        response.headers.set("X-Apple-CloudKit-Version", "1.0")
+        response.headers.set(
+            response.headers.contains("Content-Type") ? Self.version : Self.versionOfJSON)
         if let rates { response.headers.set("RateLimit-Policy", rates.policy) }
         return response
     }
+
+    private static let version: HeaderFields = ["X-Apple-CloudKit-Version": "1.0"]
+    private static let versionOfJSON: HeaderFields = [
+        "Content-Type": "application/json; charset=UTF-8", "X-Apple-CloudKit-Version": "1.0",
+    ]
 
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
         let uuid = self.world.drawIdentity().uuid
@@ -226,7 +229,7 @@ package final class CloudKitHandler: HTTPHandler {
         guard operation.scopes.has(route.scope) else {
             throw InputRefusal.operationNotInDatabase(operation.label, route.scope)
         }
-        let turn = LongWork.Turn(at: request.longWork, for: Exchange.tenant(route))
+        let turn = LongWork.Turn(at: request.longWork, for: route.tenant)
         defer { turn.leave() }
         switch operation.action {
         case .collected(let run):

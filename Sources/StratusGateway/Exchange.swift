@@ -123,13 +123,6 @@ struct Exchange {
         ZoneID(name: address.name, owner: address.owner ?? self.caller)
     }
 
-    /// The tenant that this request's long work is shared out by.
-    var tenant: String { Self.tenant(self.route) }
-
-    static func tenant(_ route: Route) -> String {
-        "\(route.container.container) \(route.container.environment.name)"
-    }
-
     var principal: Principal { self.authentication.principal }
     var caller: String { self.principal.userRecordName }
 

@@ -182,6 +182,62 @@ import Testing
                 + "5\r\nhello\r\n1A\r\naaaaaaaaaaaaaaaaaaaaaaaaaa\r\n0\r\n\r\n")
     }
 
+    @Test func `an answer says its fields, however they were put together`() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SeededGenerator(seed: seed)
+        let names = ["X-A", "x-a", "Vary", "Content-Length", "Connection", "Transfer-Encoding"]
+        let values = ["", "a", "*, b", "with\ttab", "é\r\nSet-Cookie: x", "\u{7F}"]
+        func isSame(_ one: String, _ other: String) -> Bool {
+            one.lowercased() == other.lowercased()
+        }
+        for round in 0..<500 {
+            var headers = HeaderFields()
+            var model: [(name: String, value: String)] = []
+            for _ in 0..<Int.random(in: 0..<8, using: &random) {
+                let name = names.randomElement(using: &random)!
+                let value = values.randomElement(using: &random)!
+                switch Int.random(in: 0..<6, using: &random) {
+                case 0:
+                    headers.remove(name)
+                    model.removeAll { isSame($0.name, name) }
+                case 1:
+                    headers.set(name, value)
+                    model.removeAll { isSame($0.name, name) }
+                    model.append((name, value))
+                case 2:
+                    headers.set(["Vary": value, name: "of two"])
+                    model.removeAll { isSame($0.name, name) || isSame($0.name, "Vary") }
+                    model += [("Vary", value), (name, "of two")]
+                default:
+                    headers.append(name, value)
+                    model.append((name, value))
+                }
+            }
+            #expect(headers.lines.map(\.name) == model.map(\.name), "seed \(seed), \(round)")
+            #expect(headers.lines.map(\.value) == model.map(\.value), "seed \(seed), \(round)")
+            var line = Line(Self.get)
+            _ = try line.head()
+            line.answer(200, headers)
+            let ours = ["connection", "content-length", "transfer-encoding"]
+            let fields = model.filter { !ours.contains($0.name.lowercased()) }.map {
+                "\($0.name): \(Self.encoded($0.value))\r\n"
+            }
+            #expect(
+                line.sent == "HTTP/1.1 200 OK\r\n\(fields.joined())content-length: 0\r\n\r\n",
+                "seed \(seed), \(round)")
+        }
+    }
+
+    /// What HTTP does not allow in a value goes out percent-encoded.
+    private static func encoded(_ value: String) -> String {
+        value.utf8.map { byte in
+            if (0x20..<0x7F).contains(byte) || byte == 0x09 {
+                return String(UnicodeScalar(byte))
+            }
+            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+        }.joined()
+    }
+
     @Test func `to HTTP/1.0 an answer of unknown length ends with the connection`() throws {
         var line = Line("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         _ = try line.head()

@@ -21,10 +21,13 @@ enum CrossOrigin {
     /// apart.
     static func allow(_ head: RequestHead, in headers: inout HeaderFields) {
         headers.set("Access-Control-Allow-Origin", head.headers["Origin"] ?? "*")
-        headers.set("Vary", "Origin")
-        headers.set(
-            "Access-Control-Expose-Headers",
-            "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Apple-CloudKit-Session,"
-                + "X-Responding-Instance,Via,Retry-After,RateLimit-Policy")
+        headers.set(Self.always)
     }
+
+    private static let always: HeaderFields = [
+        "Vary": "Origin",
+        "Access-Control-Expose-Headers":
+            "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Apple-CloudKit-Session,"
+            + "X-Responding-Instance,Via,Retry-After,RateLimit-Policy",
+    ]
 }

@@ -69,7 +69,7 @@ struct LiveService: Sendable {
         let settings = self.exchange.handler.settings
         let user =
             self.exchange.authentication.account.map(String.init(describing:))
-            ?? "\(self.exchange.tenant) \(self.exchange.caller)"
+            ?? "\(self.exchange.route.tenant) \(self.exchange.caller)"
         do throws(LiveStreams.Refusal) {
             return try self.exchange.handler.live.enter(
                 user, userMax: settings.userLiveStreamCountMax,

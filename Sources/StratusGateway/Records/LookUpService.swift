@@ -91,7 +91,8 @@ struct LookUpService: Sendable {
         }
         var (items, zone, share) = try await self.piece(of: names, at: place)
         if items.count == names.count { return (items, zone) }
-        let reading = LongWork.Turn(at: self.exchange.handler.longReads, for: self.exchange.tenant)
+        let reading = LongWork.Turn(
+            at: self.exchange.handler.longReads, for: self.exchange.route.tenant)
         defer { reading.leave() }
         if !reading.takeAtOnce() {
             self.exchange.room.drop(share)

@@ -3,7 +3,9 @@ package import StratusModel
 
 /// The target of a request, from its path.
 package struct Route: Sendable {
-    package var container: ContainerReference
+    package let container: ContainerReference
+    /// The tenant that long work is shared out by.
+    package let tenant: String
     package var scope: DatabaseScope
     package var operation: GatewayOperation
     /// The rest of the path, for an operation that takes any path below its name. It is as the
@@ -43,6 +45,7 @@ package struct Route: Sendable {
             throw .unknownOperation(operationName)
         }
         self.container = ContainerReference(container: container, environment: environment)
+        self.tenant = Self.tenant(self.container)
         self.scope = scope
         self.operation = operation
         self.rest = below
@@ -50,9 +53,14 @@ package struct Route: Sendable {
     /// A place that a path of another form names.
     init(_ container: ContainerReference, _ scope: DatabaseScope, _ operation: GatewayOperation) {
         self.container = container
+        self.tenant = Self.tenant(container)
         self.scope = scope
         self.operation = operation
         self.rest = ""
+    }
+
+    private static func tenant(_ container: ContainerReference) -> String {
+        "\(container.container) \(container.environment.name)"
     }
 
     private static let slash = UInt8(ascii: "/")

@@ -14,9 +14,16 @@ enum HTTPResponseHead {
     }
 
     static func append(_ headers: HeaderFields, into bytes: inout Bytes) {
-        for field in headers.fields where !Self.isOurs(headers, field) {
+        if headers.isWritten { return bytes.append(copying: headers.text.span) }
+        for field in headers.fields where !Self.isOurs(headers.text.span, field) {
             Self.append(headers, field, into: &bytes)
         }
+    }
+
+    /// Whether a field of an answer goes out as it stands.
+    static func isWritten(_ text: Span<UInt8>, _ field: HeaderFields.Field) -> Bool {
+        Self.isToken(text.extracting(field.name)) && field.nameCount > 0
+            && Self.isPrintable(text.extracting(field.value)) && !Self.isOurs(text, field)
     }
 
     /// One line. A name that is not a token is a bug: names are chosen by code, not by clients.
@@ -94,11 +101,11 @@ enum HTTPResponseHead {
     }
 
     /// Framing is decided by the connection, never by a handler.
-    private static func isOurs(_ headers: HeaderFields, _ field: HeaderFields.Field) -> Bool {
+    private static func isOurs(_ text: Span<UInt8>, _ field: HeaderFields.Field) -> Bool {
         switch field.nameCount {
-        case 10: HTTPMessageFraming.isNamed(headers, field, "connection")
-        case 14: HTTPMessageFraming.isNamed(headers, field, "content-length")
-        case 17: HTTPMessageFraming.isNamed(headers, field, "transfer-encoding")
+        case 10: HTTPMessageFraming.isNamed(text, field, "connection")
+        case 14: HTTPMessageFraming.isNamed(text, field, "content-length")
+        case 17: HTTPMessageFraming.isNamed(text, field, "transfer-encoding")
         default: false
         }
     }

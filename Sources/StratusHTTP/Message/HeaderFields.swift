@@ -34,10 +34,14 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
 
     private(set) var text: Bytes
     private(set) var fields: [Field]
+    /// Whether ``text`` is what an answer's head says of the fields: a line for each, in which
+    /// nothing has to be encoded.
+    private(set) var isWritten: Bool
 
     package init(_ lines: [Line] = []) {
         self.text = []
         self.fields = []
+        self.isWritten = true
         for line in lines { self.append(line.name, line.value) }
     }
 
@@ -49,6 +53,7 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
     init(text: Bytes, fields: [Field]) {
         self.text = text
         self.fields = fields
+        self.isWritten = false
     }
 
     package var lines: [Line] {
@@ -75,8 +80,9 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
         return values
     }
 
-    package func contains(_ name: String) -> Bool {
-        let wanted = name.utf8Span.span
+    package func contains(_ name: String) -> Bool { self.contains(name.utf8Span.span) }
+
+    private func contains(_ wanted: Span<UInt8>) -> Bool {
         for field in self.fields where self.isNamed(field, wanted) { return true }
         return false
     }
@@ -102,8 +108,26 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
         }
         self.text.append(contentsOf: name.utf8)
         let middle = self.text.count
+        self.text.append(literal: ": ")
         self.text.append(contentsOf: value.utf8)
-        self.fields.append(Field(name: start..<middle, value: middle..<self.text.count))
+        let end = self.text.count
+        self.text.append(literal: "\r\n")
+        let field = Field(name: start..<middle, value: (middle + 2)..<end)
+        self.fields.append(field)
+        if !HTTPResponseHead.isWritten(self.text.span, field) { self.isWritten = false }
+    }
+
+    /// Sets fields that were put together once for many answers.
+    package mutating func set(_ others: HeaderFields) {
+        for field in others.fields { self.remove(others.text.span.extracting(field.name)) }
+        let start = UInt32(self.text.count)
+        self.text.append(copying: others.text.span)
+        for var field in others.fields {
+            field.nameStart += start
+            field.valueStart += start
+            self.fields.append(field)
+        }
+        if !others.isWritten { self.isWritten = false }
     }
 
     package mutating func set(_ name: String, _ value: String) {
@@ -111,13 +135,15 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
         self.append(name, value)
     }
 
-    package mutating func remove(_ name: String) {
+    package mutating func remove(_ name: String) { self.remove(name.utf8Span.span) }
+
+    private mutating func remove(_ wanted: Span<UInt8>) {
         // Nearly always there is none.
-        guard self.contains(name) else { return }
-        let wanted = name.utf8Span.span
+        guard self.contains(wanted) else { return }
         var kept: [Field] = []
         for field in self.fields where !self.isNamed(field, wanted) { kept.append(field) }
         self.fields = kept
+        self.isWritten = false
     }
 
     package static func == (one: Self, other: Self) -> Bool {

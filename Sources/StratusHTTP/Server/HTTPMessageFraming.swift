@@ -75,10 +75,16 @@ enum HTTPMessageFraming: Sendable, Equatable {
     static func isNamed(_ headers: HeaderFields, _ field: HeaderFields.Field, _ name: StaticString)
         -> Bool
     {
+        Self.isNamed(headers.text.span, field, name)
+    }
+
+    static func isNamed(_ text: Span<UInt8>, _ field: HeaderFields.Field, _ name: StaticString)
+        -> Bool
+    {
         guard Int(field.nameCount) == name.utf8CodeUnitCount else { return false }
         for position in 0..<name.utf8CodeUnitCount
         // Reads within a literal's own length.
-        where unsafe ASCII.lowered(headers.text[Int(field.nameStart) + position])
+        where unsafe ASCII.lowered(text[Int(field.nameStart) + position])
             != name.utf8Start[position]
         {
             return false

@@ -55,7 +55,9 @@ package struct QueryParameters: Sendable, Equatable {
         guard let query else { return false }
         var found: Bool?
         Self.visit(query) { name, value in
-            guard found == nil, PercentEncoding.decode(name) == wanted,
+            // Decoded, a name is no longer than it was sent.
+            guard found == nil, name.count >= wanted.utf8.count,
+                PercentEncoding.decode(name) == wanted,
                 let value = PercentEncoding.decode(value)
             else { return }
             found = Self.isTrue(value: value)

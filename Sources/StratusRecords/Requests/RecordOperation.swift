@@ -74,10 +74,9 @@ package struct RecordOperation: Sendable, Hashable {
         let isSorted = zip(fields, fields.dropFirst()).allSatisfy { $0.name < $1.name }
         if isSorted { return fields }
         var sorted: [Field] = []
-        // A stable sort keeps the client's order among equal names, so that the last one wins.
-        for (_, field) in fields.enumerated().sorted(by: {
-            ($0.element.name, $0.offset) < ($1.element.name, $1.offset)
-        }) {
+        sorted.reserveCapacity(fields.count)
+        // The sort is stable: of equal names the client's last stands last, and wins.
+        for field in fields.sorted(by: { $0.name < $1.name }) {
             if sorted.last?.name == field.name { sorted.removeLast() }
             sorted.append(field)
         }

@@ -111,7 +111,7 @@ package final class ObservedHandler: HTTPHandler {
         self.gauge(of: request).add(1)
         (request.version == .http2 ? self.requests.http2 : self.requests.http1).add()
         var response = await self.inner.respond(to: observed)
-        if response.headers["X-Apple-Request-UUID"] == nil {
+        if !response.headers.contains("X-Apple-Request-UUID") {
             response.headers.append("X-Apple-Request-UUID", request.identity.uuid)
         }
         let status = response.status
