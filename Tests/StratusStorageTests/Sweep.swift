@@ -6,7 +6,10 @@ import Foundation
 enum Sweep {
     static let isFull = ProcessInfo.processInfo.environment["STRATUS_SWEEP"] == "all"
 
-    static func operations(_ count: Int, variant: Int) -> [Int] {
-        Self.isFull ? Array(1...count) : Array(stride(from: 1 + variant % 3, through: count, by: 3))
+    /// - Parameter step: more than three where one operation costs much and there are many variants.
+    static func operations(_ count: Int, variant: Int, step: Int = 3) -> [Int] {
+        Self.isFull
+            ? Array(1...count)
+            : Array(stride(from: 1 + variant % step, through: count, by: step))
     }
 }
