@@ -41,3 +41,14 @@ package enum ConfigurationLoading {
         return reader.read(file: file, environment: Terminal.environment, overrides: overrides)
     }
 }
+
+extension ConfigurationReader.Result {
+    /// The settings, if nothing is wrong with them.
+    package func sound() throws(ConfigurationLoading.Refusal) -> ConfigurationSettings {
+        guard self.problems.isEmpty else {
+            throw ConfigurationLoading.Refusal(
+                code: .configuration, lines: self.problems.map(\.description))
+        }
+        return self.settings
+    }
+}

@@ -29,18 +29,14 @@ package struct DirectoryConversion {
                 "the directory has '\(path)', the old files of an earlier conversion: remove them, or "
                     + "move them elsewhere, and run the command again"
             case .isTooFull(let needed, let free):
-                "the new files need \(Self.mebibytes(needed)) beside the old ones, and the disk has "
-                    + "\(Self.mebibytes(free)) free: make room. Nothing was changed"
+                "the new files need \(DirectoryConversion.mebibytes(needed)) beside the old ones, and the disk has "
+                    + "\(DirectoryConversion.mebibytes(free)) free: make room. Nothing was changed"
             case .differs(let path):
                 "'\(path)' was read back, and is not what was written. The directory is as it was"
             case .unreadable(let path, let error):
                 "'\(path)' cannot be read: \(error). The directory is as it was"
             case .disk(let error): "\(error)"
             }
-        }
-
-        private static func mebibytes(_ size: UInt64) -> String {
-            "\((size + (1 << 20) - 1) >> 20) MiB"
         }
     }
 
@@ -60,6 +56,11 @@ package struct DirectoryConversion {
         case .clear: "before-sealing"
         case .sealed: "before-unsealing"
         }
+    }
+
+    /// As operators read it.
+    package static func mebibytes(_ size: UInt64) -> String {
+        "\((size + (1 << 20) - 1) >> 20) MiB"
     }
 
     private static let pieceSize = 1 << 20
@@ -191,17 +192,9 @@ package struct DirectoryConversion {
     private func copy(
         _ original: Original, to files: any Files, _ tell: (Int) -> Void
     ) throws(Refusal) {
-        let source = try self.open(original)
-        let path = Self.unfinished.appending(original.path)
-        let target = try self.onDisk { () throws(DiskError) in
-            try files.open(path, create: true)
-        }
-        var offset: UInt64 = 0
-        while offset < original.size {
-            let piece = try self.read(source, original, at: offset)
+        let target = try self.open(original, in: files, create: true)
+        try self.read(original, tell) { (piece, offset) throws(Refusal) in
             try self.onDisk { () throws(DiskError) in try target.write(piece, at: offset) }
-            offset += UInt64(piece.count)
-            tell(piece.count)
         }
         try self.onDisk { () throws(DiskError) in try target.sync() }
     }
@@ -209,34 +202,47 @@ package struct DirectoryConversion {
     private func compare(
         _ original: Original, with files: any Files, _ tell: (Int) -> Void
     ) throws(Refusal) {
-        let source = try self.open(original)
-        let path = Self.unfinished.appending(original.path)
-        let target = try self.onDisk { () throws(DiskError) in
-            try files.open(path, create: false)
-        }
+        let target = try self.open(original, in: files, create: false)
         let size = try self.onDisk { () throws(DiskError) in try target.length }
         guard size == original.size else { throw .differs(original.path) }
-        var offset: UInt64 = 0
-        while offset < original.size {
-            let piece = try self.read(source, original, at: offset)
+        try self.read(original, tell) { (piece, offset) throws(Refusal) in
             let found = try self.onDisk { () throws(DiskError) in
                 try target.bytes(piece.count, at: offset)
             }
             guard found == piece else { throw .differs(original.path) }
+        }
+    }
+
+    /// The new file of an old one.
+    private func open(
+        _ original: Original, in files: any Files, create: Bool
+    ) throws(Refusal) -> any File {
+        try self.onDisk { () throws(DiskError) in
+            try files.open(Self.unfinished.appending(original.path), create: create)
+        }
+    }
+
+    /// Reads an old file piece by piece.
+    private func read(
+        _ original: Original, _ tell: (Int) -> Void,
+        _ body: (Bytes, UInt64) throws(Refusal) -> Void
+    ) throws(Refusal) {
+        let source: any File
+        do throws(DiskError) { source = try self.old.open(original.path, create: false) } catch {
+            throw .unreadable(original.path, error)
+        }
+        var offset: UInt64 = 0
+        while offset < original.size {
+            let piece = try self.piece(of: source, original, at: offset)
+            try body(piece, offset)
             offset += UInt64(piece.count)
             tell(piece.count)
         }
     }
 
-    private func open(_ original: Original) throws(Refusal) -> any File {
-        do throws(DiskError) { return try self.old.open(original.path, create: false) } catch {
-            throw .unreadable(original.path, error)
-        }
-    }
-
     /// The next piece of a file, which is as long as it was.
-    private func read(
-        _ file: any File, _ original: Original, at offset: UInt64
+    private func piece(
+        of file: any File, _ original: Original, at offset: UInt64
     ) throws(Refusal) -> Bytes {
         let count = Int(min(UInt64(Self.pieceSize), original.size - offset))
         let piece: Bytes

@@ -35,18 +35,12 @@ enum ConfigurationCommands {
     }
 
     static func print(_ invocation: Invocation) -> ExitCode {
-        let result: ConfigurationReader.Result
+        let settings: ConfigurationSettings
         let isJSON = invocation.flag("json")
-        do { result = try ConfigurationLoading.load(invocation["config"]) } catch {
+        do { settings = try ConfigurationLoading.load(invocation["config"]).sound() } catch {
             return Self.fail(error, asJSON: isJSON)
         }
-        guard result.problems.isEmpty else {
-            return Self.fail(
-                ConfigurationLoading.Refusal(
-                    code: .configuration, lines: result.problems.map(\.description)),
-                asJSON: isJSON)
-        }
-        var rows = result.settings.rows()
+        var rows = settings.rows()
         if invocation.flag("changed") { rows.removeAll { $0.origin == "default" } }
         if invocation.flag("json") {
             var json = JSONWriter()

@@ -35,47 +35,17 @@ struct ConvertCommand {
                 "Between stop and start")
         ])
 
-    private struct Failure: Error {
-        var code: ExitCode
-        var text: String
-
-        init(_ code: ExitCode, _ text: String) {
-            self.code = code
-            self.text = text
-        }
-    }
+    private typealias Failure = OfflineCommand.Failure
 
     static func run(_ invocation: Invocation) -> ExitCode {
-        do {
-            Terminal.write(try Self.convert(invocation))
-            return .success
-        } catch let refusal as ConfigurationLoading.Refusal {
-            return ConfigurationCommands.fail(refusal)
-        } catch {
-            let (code, text): (ExitCode, String) =
-                switch error {
-                case let failure as Failure: (failure.code, failure.text)
-                case let failure as NodeFailure: (failure.code, failure.description)
-                case let refusal as ClusterFormation.Refusal:
-                    (.inputOutput, refusal.description)
-                case let refusal as ClusterMaster.Refusal:
-                    (.configuration, refusal.description)
-                default: (.inputOutput, "\(error)")
-                }
-            Terminal.write("stratus: \(text)\n", to: Terminal.errors)
-            return code
-        }
+        OfflineCommand.run { try Self.convert(invocation) }
     }
 
     /// - Returns: what to tell.
     private static func convert(_ invocation: Invocation) throws -> String {
         let result = try ConfigurationLoading.load(invocation.value("config"))
         let name = try Self.name(in: result.settings)
-        guard result.problems.isEmpty else {
-            throw ConfigurationLoading.Refusal(
-                code: .configuration, lines: result.problems.map(\.description))
-        }
-        let settings = result.settings
+        let settings = try result.sound()
         // What the node will need at its start is looked at while it can still be mended.
         guard let secret = try PeerCertificates.secret(settings),
             try PeerCertificates.make(settings) != nil

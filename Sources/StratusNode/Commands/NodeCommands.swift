@@ -95,20 +95,16 @@ enum NodeCommands {
         ProcessFacts.raiseDescriptorLimit()
         ProcessMemory.giveBack()
         let result: ConfigurationReader.Result
+        let settings: ConfigurationSettings
         do throws(ConfigurationLoading.Refusal) {
             result = try ConfigurationLoading.load(path, overrides: overrides)
+            settings = try result.sound()
         } catch { return ConfigurationCommands.fail(error) }
-        guard result.problems.isEmpty else {
-            return ConfigurationCommands.fail(
-                ConfigurationLoading.Refusal(
-                    code: .configuration, lines: result.problems.map(\.description)))
-        }
         for problem in NodeVersions.problems {
             Terminal.write("stratus: \(problem)\n", to: Terminal.errors)
         }
         guard NodeVersions.problems.isEmpty else { return .system }
 
-        let settings = result.settings
         let log = Self.openLog(settings)
         // Before a secret is read.
         if !settings.bool("coreDumps"), !ProcessMemory.refuseCoreDumps() {

@@ -42,10 +42,7 @@ struct RecoverCommand {
             .init("stratus cluster recover --config a.json5 --lost b,c --write", "Do it"),
         ])
 
-    private struct Failure: Error {
-        var code: ExitCode
-        var text: String
-    }
+    private typealias Failure = OfflineCommand.Failure
 
     private let settings: ConfigurationSettings
     private let invocation: Invocation
@@ -54,52 +51,31 @@ struct RecoverCommand {
     private let lock: DataDirectory
 
     static func run(_ invocation: Invocation) -> ExitCode {
-        do {
-            let command = try RecoverCommand(invocation)
-            try command.run()
-            return .success
-        } catch let failure as Failure {
-            return Self.fail(failure.code, failure.text)
-        } catch let refusal as ConfigurationLoading.Refusal {
-            return ConfigurationCommands.fail(refusal)
-        } catch let failure as NodeFailure {
-            return Self.fail(failure.code, failure.description)
-        } catch let refusal as Salvage.Refusal {
-            return Self.fail(.inputOutput, refusal.description)
-        } catch { return Self.fail(.inputOutput, "\(error)") }
-    }
-
-    private static func fail(_ code: ExitCode, _ text: String) -> ExitCode {
-        Terminal.write("stratus: \(text)\n", to: Terminal.errors)
-        return code
+        OfflineCommand.run { try RecoverCommand(invocation).run() }
     }
 
     private init(_ invocation: Invocation) throws {
-        let result = try ConfigurationLoading.load(invocation.value("config"))
-        guard result.problems.isEmpty else {
-            throw ConfigurationLoading.Refusal(
-                code: .configuration, lines: result.problems.map(\.description))
-        }
         self.invocation = invocation
-        self.settings = result.settings
-        let path = result.settings.text("dataDirectory") ?? ""
+        self.settings = try ConfigurationLoading.load(invocation.value("config")).sound()
+        let path = self.settings.text("dataDirectory") ?? ""
         let disk = try RealWorld(dataDirectory: path)
         guard try disk.files.exists("CLUSTER") else {
-            throw Failure(code: .missingInput, text: "'\(path)' is not a node's data directory")
+            throw Failure(.missingInput, "'\(path)' is not a node's data directory")
         }
         do throws(DataDirectory.Refusal) {
             self.lock = try DataDirectory(
-                in: disk, atRest: result.settings.bool("storage.atRest"))
+                in: disk, atRest: self.settings.bool("storage.atRest"))
         } catch {
-            throw Failure(code: .system, text: "'\(path)': \(error)")
+            throw Failure(.system, "'\(path)': \(error)")
         }
         self.world =
-            try self.lock.isSealed ? FilesAtRest(result.settings, disk, self.lock).world : disk
+            try self.lock.isSealed ? FilesAtRest(self.settings, disk, self.lock).world : disk
     }
 
-    private func run() throws {
+    /// - Returns: what to tell at the end.
+    private func run() throws -> String {
         guard let formation = try ClusterFormation.kept(in: self.world) else {
-            throw Failure(code: .missingInput, text: "the file CLUSTER is gone")
+            throw Failure(.missingInput, "the file CLUSTER is gone")
         }
         let files = FileSystem(self.world.files)
         let records = DataState(partitionCount: formation.partitionCount)
@@ -125,18 +101,16 @@ struct RecoverCommand {
             keep.map({ !lost.contains($0) }) ?? true
         else {
             throw Failure(
-                code: .usage,
-                text: "--lost must not name this node or the node that --keep names")
+                .usage, "--lost must not name this node or the node that --keep names")
         }
         let plan = RecoveryPlan(
             for: view, at: formation.node, lost: lost, keep: keep,
             configurations: salvage.replicas.mapValues(\.configuration))
         let report = RecoveryReport(plan, salvage, lost: lost)
         Terminal.write(report.text)
-        if let refusal = report.refusal { throw Failure(code: .refused, text: refusal) }
+        if let refusal = report.refusal { throw Failure(.refused, refusal) }
         guard self.invocation.flag("write") else {
-            Terminal.write("\nNothing was changed. Run the command with --write to recover.\n")
-            return
+            return "\nNothing was changed. Run the command with --write to recover.\n"
         }
         let first = FirstCommand {
             self.firstCommand(of: $0, at: $1, view.settings)
@@ -146,15 +120,14 @@ struct RecoverCommand {
             RecoverPartition.isDone($0)
         }
         try salvage.write(lost: lost, groups: plan.here, first: first)
-        Terminal.write(
-            "\nDone on this node. When every remaining node is done, start them.\n")
+        return "\nDone on this node. When every remaining node is done, start them.\n"
     }
 
     private func node(_ name: String, in view: ClusterView) throws -> NodeID {
         guard let node = view.nodes.last(where: { $0.name == name }) else {
             let names = view.nodes.filter(\.isMember).map(\.name).joined(separator: ", ")
             throw Failure(
-                code: .usage, text: "there is no node '\(name)' in the cluster: it has \(names)")
+                .usage, "there is no node '\(name)' in the cluster: it has \(names)")
         }
         return node.id
     }

@@ -12,16 +12,7 @@ import StratusStorage
 /// other form. ``DirectoryConversion`` does it; this finds the keys and says what was done.
 struct SealCommand {
     private typealias Form = DataDirectory.Form
-
-    private struct Failure: Error {
-        var code: ExitCode
-        var text: String
-
-        init(_ code: ExitCode, _ text: String) {
-            self.code = code
-            self.text = text
-        }
-    }
+    private typealias Failure = OfflineCommand.Failure
 
     static let definitions = [Self.definition(.sealed), Self.definition(.clear)]
 
@@ -65,23 +56,7 @@ struct SealCommand {
     }
 
     private static func run(_ invocation: Invocation, to form: Form) -> ExitCode {
-        do {
-            Terminal.write(try SealCommand(invocation, to: form).run())
-            return .success
-        } catch let refusal as ConfigurationLoading.Refusal {
-            return ConfigurationCommands.fail(refusal)
-        } catch {
-            let (code, text): (ExitCode, String) =
-                switch error {
-                case let failure as Failure: (failure.code, failure.text)
-                case let failure as NodeFailure: (failure.code, failure.description)
-                case let refusal as ClusterFormation.Refusal: (.inputOutput, refusal.description)
-                case let refusal as ClusterMaster.Refusal: (.configuration, refusal.description)
-                default: (.inputOutput, "\(error)")
-                }
-            Terminal.write("stratus: \(text)\n", to: Terminal.errors)
-            return code
-        }
+        OfflineCommand.run { try SealCommand(invocation, to: form).run() }
     }
 
     private let form: Form
@@ -93,14 +68,9 @@ struct SealCommand {
     private let directory: DataDirectory
 
     private init(_ invocation: Invocation, to form: Form) throws {
-        let result = try ConfigurationLoading.load(invocation.value("config"))
-        guard result.problems.isEmpty else {
-            throw ConfigurationLoading.Refusal(
-                code: .configuration, lines: result.problems.map(\.description))
-        }
         self.form = form
-        self.settings = result.settings
-        self.path = result.settings.text("dataDirectory") ?? ""
+        self.settings = try ConfigurationLoading.load(invocation.value("config")).sound()
+        self.path = self.settings.text("dataDirectory") ?? ""
         self.removes = invocation.flag("remove-old")
         let isSealed = form == .sealed
         guard self.settings.bool("storage.atRest") == isSealed else {
@@ -143,19 +113,16 @@ struct SealCommand {
 
     /// - Returns: what to tell.
     private func run() throws -> String {
+        // Names are removed or exchanged, and nothing is opened.
+        let ofNames = self.conversion(old: self.disk.files) { self.disk.files }
         switch self.directory.state {
         case .whole(self.form):
-            let conversion = self.conversion(old: self.disk.files) { self.disk.files }
             // Of a conversion to the other form that did not come to its end.
-            try conversion.removeUnfinished()
-            let isDone = try self.removes && conversion.removeKept()
+            try ofNames.removeUnfinished()
+            let isDone = try self.removes && ofNames.removeKept()
             return "'\(self.path)' is \(self.word) already.\n" + (try self.remains(isDone))
-        case .converting:
-            // Names are exchanged, and nothing is opened.
-            let conversion = self.conversion(old: self.disk.files) { self.disk.files }
-            return try self.convert(conversion)
-        case .whole:
-            return try self.convert(self.begin())
+        case .converting: return try self.convert(ofNames)
+        case .whole: return try self.convert(self.begin())
         }
     }
 
@@ -168,7 +135,7 @@ struct SealCommand {
             report.isResumed
             ? "'\(self.path)' is \(self.word): an interrupted conversion is finished.\n"
             : "'\(self.path)' is \(self.word): \(report.fileCount) files with "
-                + "\((report.size + (1 << 20) - 1) >> 20) MiB, each read back and compared.\n"
+                + "\(DirectoryConversion.mebibytes(report.size)), each read back and compared.\n"
         text += try self.remains(self.removes && conversion.removeKept())
         return text + "Start the node with this configuration.\n"
     }
