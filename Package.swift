@@ -20,6 +20,10 @@ let release: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release))
 ]
 
+/// Tests are not optimised: that takes longer than they run.
+let tests: [SwiftSetting] =
+    house + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 /// Deliberate bugs that the simulator must find: in debug builds, and in a release build made for
 /// them with `STRATUS_PLANTED=1`. A release build without it does not contain them.
 let planted: [SwiftSetting] =
@@ -220,21 +224,21 @@ let package = Package(
 
         // Tests.
         .testTarget(
-            name: "StratusModelTests", dependencies: ["StratusModel"], swiftSettings: house),
+            name: "StratusModelTests", dependencies: ["StratusModel"], swiftSettings: tests),
         .testTarget(
             name: "StratusCodingTests", dependencies: ["StratusModel", "StratusCoding"],
-            resources: [.copy("Golden")], swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: tests),
         .testTarget(
             name: "HouseTests", dependencies: [],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "StratusPlacementTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
-            resources: [.copy("Golden")], swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: tests),
         .testTarget(
             name: "StratusConsensusTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],
-            exclude: ["Traces"], swiftSettings: house + planted),
+            exclude: ["Traces"], swiftSettings: tests + planted),
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: [
@@ -243,27 +247,27 @@ let package = Package(
                 "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
                 "StratusSimulation",
             ],
-            resources: [.copy("Golden")], swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: tests),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
-            exclude: ["Fixtures"], swiftSettings: house),
+            exclude: ["Fixtures"], swiftSettings: tests),
         .testTarget(
             name: "StratusHTTP2Tests",
-            dependencies: ["StratusModel", "StratusHTTP", "StratusHTTP2"], swiftSettings: house),
+            dependencies: ["StratusModel", "StratusHTTP", "StratusHTTP2"], swiftSettings: tests),
         .testTarget(
             name: "StratusCommandLineTests", dependencies: ["StratusCommandLine"],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "StratusSealingTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusSealing"],
-            exclude: ["Vectors"], swiftSettings: house),
+            exclude: ["Vectors"], swiftSettings: tests),
         .testTarget(
             name: "StratusRuntimeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusHTTP2", "StratusRuntime", "StratusTLS",
                 "StratusCompression", "ChildProcesses",
             ],
-            exclude: ["Fixtures"], swiftSettings: house),
+            exclude: ["Fixtures"], swiftSettings: tests),
         .testTarget(
             name: "StratusStorageTests",
             dependencies: [
@@ -271,21 +275,21 @@ let package = Package(
                 "StratusCluster", "StratusSealing",
                 "StratusRuntime", "StratusDoubles",
             ],
-            resources: [.copy("Golden")], swiftSettings: house + planted),
+            resources: [.copy("Golden")], swiftSettings: tests + planted),
         .testTarget(
             name: "StratusAssetsTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusSealing", "StratusRuntime",
                 "StratusStorage", "StratusDoubles", "StratusAssets",
             ],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "StratusClusterTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
                 "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
             ],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
@@ -293,13 +297,13 @@ let package = Package(
                 "StratusStorage", "StratusCluster", "StratusSQLite", "StratusDoubles",
                 "StratusSimulation",
             ],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "StratusPushTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusSealing", "StratusPush", "ChildProcesses",
             ],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "StratusGatewayTests",
             dependencies: [
@@ -310,7 +314,7 @@ let package = Package(
                 "StratusDoubles", "StratusSealing", "WireScenarios",
             ],
             exclude: ["Vectors"],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
@@ -321,7 +325,7 @@ let package = Package(
                 "StratusCluster", "StratusConfiguration", "StratusPush", "StratusGateway",
                 "StratusDoubles",
             ],
-            path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: house),
+            path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: tests),
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
@@ -331,14 +335,14 @@ let package = Package(
                 "StratusTLS", "StratusProcess", "StratusConfiguration", "StratusControl",
                 "ChildProcesses",
             ],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "StratusLoadTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
                 "StratusDoubles", "StratusLoad",
             ],
-            swiftSettings: house),
+            swiftSettings: tests),
         // Starting programs and hearing their end, for tests.
         .target(name: "CSpawn", path: "Tests/CSpawn"),
         .target(
@@ -346,14 +350,14 @@ let package = Package(
             path: "Tests/ChildProcesses",
             swiftSettings: house),
         .testTarget(
-            name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: house),
+            name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: tests),
         // Conversations over the wire, written once: in process and against a real one.
         .target(
             name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
             name: "WireTests",
             dependencies: ["StratusModel", "StratusHTTP", "WireScenarios", "ChildProcesses"],
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "WalkTests",
             dependencies: [
@@ -362,7 +366,7 @@ let package = Package(
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusNode",
                 "StratusDoubles",
             ],
-            swiftSettings: house),
+            swiftSettings: tests),
     ]
 )
 

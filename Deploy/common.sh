@@ -59,6 +59,13 @@ choose_release_flags() {
     if [ -d "$library" ]; then release_flags+=(--static-swift-stdlib); fi
 }
 
+# choose_optimised_flags: sets optimised_flags for a build of tests and programs that is optimised, in a folder of its own.
+choose_optimised_flags() {
+    optimised_flags=(-c release -Xswiftc -enable-testing --scratch-path "$root/.build/optimised")
+    # The tests look for the planted bugs.
+    export STRATUS_PLANTED=1
+}
+
 # build_quietly ARGUMENTS...: swift build that shows its output only when it fails.
 build_quietly() {
     local log
