@@ -22,6 +22,7 @@ import Testing
         func send(_ push: PreparedPush, authorization: String) async -> PushAnswer {
             PushAnswer(.accepted, .accepted)
         }
+        func rest() async {}
         func close() async { self.book.write("closed") }
     }
 

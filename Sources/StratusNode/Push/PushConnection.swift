@@ -74,6 +74,8 @@ protocol PushConnection: Sendable {
     /// - Parameter authorization: the value of the request's field.
     @concurrent
     func send(_ push: PreparedPush, authorization: String) async -> PushAnswer
+    /// Nothing was sent for a while.
+    func rest() async
     func close() async
 }
 
@@ -83,9 +85,6 @@ struct PushConnector: Sendable {
 
     /// How long one answer may take.
     private static let patience = Duration.seconds(15)
-    /// Connections to one Web Push service that are kept while nothing is sent.
-    private static let idleCountMax = 4
-
     let loop: EventLoop
     let world: any World
     let apns: TLSContext
@@ -114,7 +113,7 @@ struct PushConnector: Sendable {
             WebPushConnection(
                 client: HTTPClient(
                     try await self.endpoint(place, self.webPush, isJudged: true), loop: self.loop,
-                    idleCountMax: Self.idleCountMax),
+                    idleCountMax: WebPushConnection.flightCountMax),
                 world: self.world, patience: Self.patience)
         }
     }
@@ -180,11 +179,18 @@ struct APNsConnection: PushConnection {
             answer.head, answer.body, at: self.world.wallMilliseconds / 1_000)
     }
 
+    func rest() async {}
+
     func close() async { await self.client.close() }
 }
 
 /// Requests of HTTP/1.1 to one Web Push service.
 struct WebPushConnection: PushConnection {
+    /// A connection each, which is kept for the next one: a new one costs more than a push.
+    static let flightCountMax = 32
+    /// Connections to one service that are kept while nothing is sent.
+    private static let restingCountMax = 4
+
     let client: HTTPClient
     let world: any World
     let patience: Duration
@@ -225,6 +231,8 @@ struct WebPushConnection: PushConnection {
             }
         }
     }
+
+    func rest() async { await self.client.rest(keeping: Self.restingCountMax) }
 
     func close() async { await self.client.close() }
 }

@@ -21,6 +21,8 @@ actor PushSender {
         var connectionNumber: UInt64 = 0
         var wakeAt: MonotonicTime?
         var usedAt: MonotonicTime
+        /// Whether its connection was told that nothing is sent for now.
+        var isAtRest = false
         /// Since when it takes nothing although something waits.
         var stuckSince: MonotonicTime?
         /// The last answer that was not an acceptance.
@@ -53,6 +55,7 @@ actor PushSender {
     private static let judgingPatience = Duration.seconds(2)
     static let laneCountMax = 512
     private static let laneLife = Duration.seconds(600)
+    private static let restAfter = Duration.seconds(5)
     private static let alarmAfter = Duration.seconds(60)
 
     let desk: PushDesk
@@ -208,7 +211,7 @@ actor PushSender {
             bounds.queueCountMax = 1_000
             if name.provider == .webPush {
                 // Requests of HTTP/1.1: a connection each.
-                bounds.flightCountMax = 32
+                bounds.flightCountMax = WebPushConnection.flightCountMax
                 bounds.queueCountMax = 256
             }
             self.lanes[name] = Lane(
@@ -220,6 +223,7 @@ actor PushSender {
         let identity = self.count
         self.flights[identity] = Flight(push: push, lane: name)
         self.lanes[name]?.usedAt = self.world.now
+        self.lanes[name]?.isAtRest = false
         self.tell(name, .push(PushLane.Push(identity: identity)))
     }
 
@@ -507,6 +511,10 @@ actor PushSender {
         case .resting, .refused: self.lanes[name]?.stuckSince = lane.stuckSince ?? now
         case .idle, .open, .paused: self.lanes[name]?.stuckSince = nil
         case .connecting, .probing: break
+        }
+        if !lane.isAtRest, lane.machine.flightCount == 0, now - lane.usedAt > Self.restAfter {
+            self.lanes[name]?.isAtRest = true
+            if let connection = lane.connection { Task { await connection.rest() } }
         }
         if name.provider == .apns, let token = lane.token,
             token.isDue(at: self.world.wallMilliseconds / 1_000),

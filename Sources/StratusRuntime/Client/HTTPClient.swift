@@ -118,6 +118,11 @@ package final class HTTPClient: Sendable {
         return (response.head, body)
     }
 
+    /// Closes the idle connections but for a few.
+    package func rest(keeping count: Int) async {
+        await self.loop.run { self.pool.rest(keeping: count) }
+    }
+
     /// Closes the idle connections; those in use close when they are done.
     package func close() async {
         await self.loop.run { self.pool.close() }
@@ -171,6 +176,10 @@ package final class HTTPClient: Sendable {
             } else {
                 self.idle.append(connection)
             }
+        }
+
+        func rest(keeping count: Int) {
+            while self.idle.count > count { self.idle.removeFirst().transport.close() }
         }
 
         func close() {

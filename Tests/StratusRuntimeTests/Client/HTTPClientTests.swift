@@ -1,6 +1,7 @@
 import StratusHTTP
 import StratusModel
 import StratusTLS
+import Synchronization
 import Testing
 
 @testable import StratusRuntime
@@ -8,11 +9,13 @@ import Testing
 @Suite struct HTTPClientTests {
     @discardableResult
     private func withClient<Result>(
-        to address: SocketAddress, _ body: (HTTPClient) async throws -> Result
+        to address: SocketAddress, idleCountMax: Int = 4,
+        _ body: (HTTPClient) async throws -> Result
     ) async throws -> Result {
         let loop = EventLoop(name: "client")
         defer { loop.stop() }
-        let client = HTTPClient(HTTPEndpoint([address], host: "localhost"), loop: loop)
+        let client = HTTPClient(
+            HTTPEndpoint([address], host: "localhost"), loop: loop, idleCountMax: idleCountMax)
         return try await body(client)
     }
 
@@ -49,6 +52,41 @@ import Testing
                 }
                 #expect(answers.count == 50)
                 #expect(answers.allSatisfy { $0.value == Bytes("\($0.key)".utf8) })
+            }
+        }
+    }
+
+    private final class Arrivals: Sendable {
+        let count = Mutex(0)
+    }
+
+    @Test func `as many connections are kept as were in use at once, and fewer at rest`()
+        async throws
+    {
+        let arrivals = Arrivals()
+        let handler = ClosureHandler { _ in
+            arrivals.count.withLock { $0 += 1 }
+            while arrivals.count.withLock({ $0 % 16 != 0 }) {
+                try? await Task.sleep(for: .milliseconds(1))
+            }
+            return .text("here")
+        }
+        try await withServer(handler) { server, address in
+            try await self.withClient(to: address, idleCountMax: 16) { client in
+                for _ in 0..<2 {
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        for _ in 0..<16 {
+                            group.addTask {
+                                _ = try await client.send(
+                                    .init(target: "/"), deadline: .seconds(120))
+                            }
+                        }
+                        try await group.waitForAll()
+                    }
+                    #expect(server.connectionCount == 16)
+                }
+                await client.rest(keeping: 4)
+                try await eventually { server.connectionCount == 4 }
             }
         }
     }
