@@ -31,14 +31,22 @@ enum AssetPages {
             answer:
                 "files of the whole cluster of which no node has a sound copy, as JSON lines with "
                 + "the record that holds each; the last line says `done`"
-        ) { try Self.lost($0) },
+        ) { try Self.lines(.lostFiles, $0) },
+        AdminRoute(
+            "GET", "/v1/assets/rows",
+            answer:
+                "rows of the whole cluster that say different things of a file, as JSON lines; the "
+                + "last line says `done`"
+        ) { try Self.lines(.rows, $0) },
     ]
 
-    private static func lost(_ exchange: AdminExchange) throws -> HTTPResponse {
+    private static func lines(_ look: AssetWalk.Look, _ exchange: AdminExchange) throws
+        -> HTTPResponse
+    {
         HTTPResponse(
             status: 200,
             headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
-            body: .stream(LostFilesLines(LostFilesWalk(try exchange.directory)), length: nil))
+            body: .stream(AssetLines(AssetWalk(for: look, try exchange.directory)), length: nil))
     }
 
     private static func verify(_ exchange: AdminExchange) async throws -> HTTPResponse {

@@ -98,6 +98,15 @@ struct ArchiveReader: Sendable {
         return lost
     }
 
+    /// What the rows of files contradict, in the partition of a database.
+    func assetRows(after place: Bytes?, near database: DatabaseID) async throws -> AssetRowFaults {
+        guard
+            case .assetRows(let page) = try await self.ask(
+                .assetRows(AssetRowsAsk(after: place)), at: .database(database))
+        else { throw RouteError.refused("no rows of files where some were asked for") }
+        return page
+    }
+
     /// Records with values that are sealed under old keys.
     func sealedRecords(_ ask: SealedAsk) async throws -> SealedPage {
         guard

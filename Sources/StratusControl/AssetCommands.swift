@@ -41,11 +41,12 @@ struct AssetCommands {
             CommandDefinition(
                 "audit", "Compare rows, index and packs now, and name what is missing or left over",
                 discussion: [
-                    "Speaks of the copies on the node that is asked, and at the end of lost files "
-                        + "of the whole cluster. It reads every copy back, so it takes as long as "
+                    "Speaks of the copies on the node that is asked. At the end it speaks of the "
+                        + "whole cluster: of lost files, and of rows that contradict each other. "
+                        + "It reads every copy back, so it takes as long as "
                         + "'verify --wait'. A node fetches what it lacks and removes what is left "
                         + "over by itself: ask again a minute later.",
-                    "Exit code 1 if anything is missing, left over or lost.",
+                    "Exit code 1 if anything is missing, left over, lost or contradicted.",
                 ]),
             CommandDefinition(
                 "lost", "Files of which no node has a sound copy, and the records that hold them",
@@ -134,7 +135,10 @@ struct AssetCommands {
         if !self.isJSON, !said.isEmpty, self.write(said) != .success { return .inputOutput }
         let lost = try await self.lost()
         guard lost.code == .success else { return lost.code }
-        return isDone && count == 0 && lost.count == 0 ? .success : .refused
+        let faults = try await self.lines(
+            "/v1/assets/rows", orElse: "no row of a file contradicts another one\n", Self.fault)
+        guard faults.code == .success else { return faults.code }
+        return isDone && count == 0 && lost.count == 0 && faults.count == 0 ? .success : .refused
     }
 
     private static func text(_ one: JSONValue) -> String {
@@ -153,24 +157,34 @@ struct AssetCommands {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// - Returns: how many files are lost. The code is that of the look itself.
     private func lost() async throws(AdminClient.Failure) -> (code: ExitCode, count: Int) {
+        try await self.lines("/v1/assets/lost", orElse: "no file is lost\n", Self.lostFile)
+    }
+
+    /// Shows what a walk through the whole cluster finds.
+    ///
+    /// - Parameter nothing: what is said where it finds nothing.
+    /// - Returns: how much it found. The code is that of the walk itself.
+    private func lines(
+        _ path: String, orElse nothing: String,
+        _ text: (_ root: JSONValue, _ member: (String) -> String) -> String
+    ) async throws(AdminClient.Failure) -> (code: ExitCode, count: Int) {
         var (count, isDone, isWritten) = (0, false, true)
         var failingCount = 0
-        try await self.client.lines("GET", "/v1/assets/lost") { line in
+        try await self.client.lines("GET", path) { line in
             guard let root = try? JSONDocument(parsing: line).root else { return true }
-            func text(_ key: String) -> String { root[key]?.string ?? "" }
+            func member(_ key: String) -> String { root[key]?.string ?? "" }
             var said = ""
             if root["done"]?.bool == true {
                 isDone = true
-                said = count == 0 ? "no file is lost\n" : ""
+                said = count == 0 ? nothing : ""
             } else if root["failing"] != nil {
                 failingCount += 1
-                said = "not looked at: a partition of \(text("container")) "
-                said += "(\(text("environment"))): \(text("failing"))\n"
+                said = "not looked at: a partition of \(member("container")) "
+                said += "(\(member("environment"))): \(member("failing"))\n"
             } else {
                 count += 1
-                said = Self.line(root, text)
+                said = text(root, member)
             }
             isWritten =
                 self.write(self.isJSON ? String(decoding: line, as: UTF8.self) + "\n" : said)
@@ -184,13 +198,29 @@ struct AssetCommands {
         return (failingCount == 0 ? .success : .refused, count)
     }
 
-    /// One lost file. There is no table: its widths would be known at the end only.
-    private static func line(_ root: JSONValue, _ text: (String) -> String) -> String {
-        let database = [text("database"), text("owner")].filter { !$0.isEmpty }
-        let record = [text("zone"), text("recordName")].filter { !$0.isEmpty }
-        return "\(text("container")) (\(text("environment"))), \(database.joined(separator: " ")): "
-            + (record.isEmpty ? "no record" : "record \(record.joined(separator: "/"))")
+    // There is no table: its widths would be known at the end only.
+
+    private static func lostFile(_ root: JSONValue, _ member: (String) -> String) -> String {
+        let record = Self.record(member)
+        return Self.database(member) + (record.isEmpty ? "no record" : "record \(record)")
             + ", \(root["size"]?.int64 ?? 0) bytes\n"
+    }
+
+    private static func fault(_: JSONValue, _ member: (String) -> String) -> String {
+        let record = Self.record(member)
+        return Self.database(member) + (record.isEmpty ? "" : "record \(record): ")
+            + "asset \(member("asset")) \(member("fault"))\n"
+    }
+
+    private static func record(_ member: (String) -> String) -> String {
+        [member("zone"), member("recordName")].filter { !$0.isEmpty }.joined(separator: "/")
+    }
+
+    private static func database(_ member: (String) -> String) -> String {
+        if member("container").isEmpty { return "" }
+        let database = [member("database"), member("owner")].filter { !$0.isEmpty }
+        return "\(member("container")) (\(member("environment"))), "
+            + "\(database.joined(separator: " ")): "
     }
 
     private func show(_ status: (root: JSONValue, text: String)) -> ExitCode {

@@ -29,6 +29,9 @@ enum AssetKeys {
 
     static func asset(_ asset: AssetID) -> Bytes { Self.key(0x00, asset.raw) }
 
+    /// Every row of a holder begins with this.
+    static let holders: Bytes = [0x01]
+
     static func holders(of asset: AssetID) -> Bytes { Self.key(0x01, asset.raw) }
 
     static func holder(of asset: AssetID, _ zone: ZoneNumber, _ name: String) -> Bytes {

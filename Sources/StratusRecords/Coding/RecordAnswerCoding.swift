@@ -186,6 +186,9 @@ extension RecordAnswer {
         case .wrappedKeys(let page):
             writer.begin(.wrappedKeys)
             page.write(to: &writer.bytes)
+        case .assetRows(let page):
+            writer.begin(.assetRows)
+            writer.bytes.write(page)
         case .lostFiles(let lost):
             writer.begin(.lostFiles)
             writer.bytes.write(lost)
@@ -276,6 +279,7 @@ extension RecordAnswer {
             for _ in 0..<(try reader.bytes.count()) { page.records.append(try reader.record()) }
             if try reader.bytes.flag() { page.next = try reader.bytes.text() }
             self = .sealedRecords(page)
+        case .assetRows: self = .assetRows(try reader.bytes.assetRowFaults())
         case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
         case .wrappedKeys: self = .wrappedKeys(try WrappedKeysPage(from: &reader.bytes))
         case .refused: self = .refused(try reader.bytes.requestRefusal())
@@ -313,6 +317,7 @@ enum AnswerKind: UInt8 {
     case sealedRecords = 110
     case lostFiles = 111
     case wrappedKeys = 120
+    case assetRows = 123
     case audience = 140
 }
 

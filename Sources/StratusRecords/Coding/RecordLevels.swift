@@ -72,6 +72,7 @@ extension RecordQuery: Levelled {
         case .sealedRecords: 110
         case .lostFiles: 111
         case .wrappedKeys: 120
+        case .assetRows: 123
         }
     }
     package var level: FeatureLevel {
@@ -135,7 +136,7 @@ extension RecordAnswer: Levelled {
         switch self {
         case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
             .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles,
-            .wrappedKeys:
+            .wrappedKeys, .assetRows:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one

@@ -153,6 +153,10 @@ extension RecordQuery {
         case .wrappedKeys(let ask):
             writer.write(120 as UInt8)
             ask.write(to: &writer)
+        case .assetRows(let ask):
+            writer.write(123 as UInt8)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(prefixed: after) }
         case .lostFiles(let ask):
             writer.write(111 as UInt8)
             writer.write(flag: ask.after != nil)
@@ -250,6 +254,8 @@ extension RecordQuery {
         case 111:
             let after = try reader.flag() ? AssetID(try reader.name()) : nil
             ask = .lostFiles(LostFilesAsk(after: after))
+        case 123:
+            ask = .assetRows(AssetRowsAsk(after: try reader.flag() ? try reader.prefixed() : nil))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

@@ -88,6 +88,9 @@ extension RecordState {
         case .lostFiles(let ask):
             return QueryAnswer(
                 body: try self.lostFiles(ask, query.principal, over: rows).encoded())
+        case .assetRows(let ask):
+            return QueryAnswer(
+                body: try self.assetRows(ask, query.principal, over: rows).encoded())
         case .wrappedKeys(let ask):
             return QueryAnswer(
                 body: try self.wrappedKeys(ask, query.principal, over: rows).encoded())
@@ -289,7 +292,7 @@ extension RecordQuery {
         case .documents(let ask): ask.database
         case .sealedRecords(let ask): ask.database
         case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles,
-            .wrappedKeys:
+            .wrappedKeys, .assetRows:
             nil
         }
     }

@@ -47,12 +47,13 @@ import Testing
             try await submit(.loseBody(LoseBody(body: BodyID(number))), database)
         }
         func look() async throws -> (files: [LostFile], failing: [DatabaseID]) {
-            var walk = LostFilesWalk(
-                town.service.directory, retries: Retries { _ in })
+            var walk = AssetWalk(
+                for: .lostFiles, town.service.directory, retries: Retries { _ in })
             var found: (files: [LostFile], failing: [DatabaseID]) = ([], [])
             while let piece = try await walk.next() {
                 switch piece {
                 case .files(let files): found.files += files
+                case .faults: Issue.record("a look for lost files found rows")
                 case .failing(let database, _): found.failing.append(database)
                 }
             }
@@ -66,6 +67,21 @@ import Testing
         let some = try await look()
         #expect(some.files.map(\.asset) == [AssetID(3)])
         #expect(some.failing == [own])
+        var (audit, pieceCount, failing) = (
+            AssetWalk(for: .rows, town.service.directory, retries: Retries { _ in }), 0,
+            [DatabaseID]()
+        )
+        while let piece = try await audit.next() {
+            switch piece {
+            case .faults(let faults):
+                pieceCount += 1
+                #expect(faults.isEmpty, "\(faults)")
+            case .failing(let database, _): failing.append(database)
+            case .files(let files): #expect(files.isEmpty, "a look at rows found lost files")
+            }
+        }
+        // Three ranges of rows, and a page with the file.
+        #expect(failing == [own] && pieceCount >= 4, "\(pieceCount)")
         // A container whose own partition does not answer keeps no other from being looked at.
         town.router.away.withLock { $0 = [.container(Neighbourhood.container)] }
         let none = try await look()

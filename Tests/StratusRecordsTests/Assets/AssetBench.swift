@@ -129,6 +129,19 @@ struct AssetBench<Rows: RowStore> {
         ).first
     }
 
+    /// What the audit of a partition's rows finds.
+    mutating func rowFaults() throws -> [AssetRowFault] {
+        var (faults, place): ([AssetRowFault], Bytes?) = ([], nil)
+        for _ in 0..<100_000 {
+            guard case .assetRows(let page) = try self.ask(.assetRows(AssetRowsAsk(after: place)))
+            else { throw BenchError("no answer") }
+            faults += page.faults
+            guard let next = page.next else { return faults }
+            place = next
+        }
+        throw BenchError("the audit does not end")
+    }
+
     @discardableResult
     mutating func jobs(budget: Int = 500) throws -> JobProgress {
         let outcome = try self.apply(.continueJobs(ContinueJobs(budget: budget)))

@@ -78,7 +78,16 @@ enum AssetGoldens {
         .key(KeyAsk(database: Bench.privateDatabase, version: 7)),
         .judge(JudgeAsk(Self.modify, schemaVersion: 3)),
         .lostFiles(LostFilesAsk()), .lostFiles(LostFilesAsk(after: AssetID(0xA1))),
+        .assetRows(AssetRowsAsk()), .assetRows(AssetRowsAsk(after: [1, 2, 3])),
     ]
+
+    static let rowFaults = AssetRowFaults(
+        faults: AssetRowFault.Kind.allCases.map { AssetRowFault($0, of: AssetID(0xA1)) }
+            + [
+                AssetRowFault(
+                    .notInRecord, of: AssetID(0xA2), database: Bench.privateDatabase,
+                    zone: "Shelves", record: "a")
+            ], next: [2, 0, 1])
 
     static let answers: [RecordAnswer] = [
         .asset(nil),
@@ -98,6 +107,7 @@ enum AssetGoldens {
                         asset: AssetID(0xA2), database: Bench.publicDatabase, fileChecksum: "",
                         size: 0, holder: nil),
                 ], next: AssetID(0xA2))),
+        .assetRows(Self.rowFaults), .assetRows(AssetRowFaults()),
         .key(DatabaseKey(version: 2, key: nil)),
         .use(
             StorageUse(recordCount: 3, size: 9), zoneCount: 2,
@@ -171,6 +181,16 @@ enum AssetGoldens {
             }
         }
         return writer.bytes
+    }
+
+    @Test func `an audit of rows is asked for and answered in its bytes`() throws {
+        let query = RecordQuery(
+            principal: Bench.system, .assetRows(AssetRowsAsk(after: [1, 2, 3])))
+        let asked = GoldenTests.hexadecimal(query.encoded())
+        #expect(asked == (try GoldenTests.golden("query-asset-rows-1")), "now \(asked)")
+        let answer = RecordAnswer.assetRows(AssetGoldens.rowFaults)
+        let told = GoldenTests.hexadecimal(answer.encoded())
+        #expect(told == (try GoldenTests.golden("answer-asset-rows-1")), "now \(told)")
     }
 
     @Test func `the rows of assets are laid out as ever`() throws {

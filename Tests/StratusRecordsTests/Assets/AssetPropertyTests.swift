@@ -300,6 +300,7 @@ struct AssetLife<Rows: RowStore> {
     private mutating func check(isSettled: Bool) throws -> String? {
         let audit = try AssetRowAudit(over: self.bench.rows)
         if let fault = audit.faults.first { return fault }
+        if let fault = try self.bench.rowFaults().first { return "the audit says \(fault)" }
         if let fault = try self.checkChanges(audit) { return fault }
         self.goneCount = self.model.known.count - audit.assets.count
         self.heldCount = max(self.heldCount, audit.holders.count)

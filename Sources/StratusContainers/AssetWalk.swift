@@ -3,18 +3,22 @@ import StratusIdentity
 package import StratusModel
 package import StratusRecords
 
-/// Looks in all partitions of all containers for files of which no node has a sound copy. Each
-/// call of ``next()`` does a bounded piece.
-package struct LostFilesWalk: Sendable {
+/// Looks in all partitions of all containers for files of which no node has a sound copy, or for
+/// rows that say different things of a file. Each call of ``next()`` does a bounded piece.
+package struct AssetWalk: Sendable {
+    package enum Look: Sendable { case lostFiles, rows }
+
     private enum Step: Sendable {
         case containers(after: ContainerReference?)
         case owners(DatabaseWalk)
         case parts(of: String, DatabaseWalk)
-        case database(DatabaseID, after: AssetID?)
+        case lostFiles(DatabaseID, after: AssetID?)
+        case rows(DatabaseID, after: Bytes?)
     }
 
     package enum Piece: Sendable {
         case files([LostFile])
+        case faults([AssetRowFault])
         /// A partition does not answer, or says no. Where the container's own does not, its public
         /// database stands for it.
         case failing(DatabaseID, String)
@@ -22,6 +26,7 @@ package struct LostFilesWalk: Sendable {
 
     private static let containerCountMax = 100
 
+    private let look: Look
     private let registry: ContainerRegistry
     private let reader: ArchiveReader
     private let retries: Retries
@@ -30,7 +35,8 @@ package struct LostFilesWalk: Sendable {
     /// Partitions that were looked at: several databases share one.
     private var seen: Set<GroupID> = []
 
-    package init(_ directory: Directory, retries: Retries = Retries()) {
+    package init(for look: Look, _ directory: Directory, retries: Retries = Retries()) {
+        self.look = look
         self.registry = directory.registry
         self.reader = ArchiveReader(store: directory.accounts.store)
         self.retries = retries
@@ -69,13 +75,23 @@ package struct LostFilesWalk: Sendable {
             } catch let error as RouteError {
                 return .failing(Self.database(of: owner, in: walk.container), error.reason)
             }
-        case .database(let database, let after):
+        case .lostFiles(let database, let after):
             do {
                 let lost = try await self.retries.run { [reader] in
                     try await reader.lostFiles(after: after, near: database)
                 }
-                if let next = lost.next { self.steps.append(.database(database, after: next)) }
+                if let next = lost.next { self.steps.append(.lostFiles(database, after: next)) }
                 return .files(lost.files)
+            } catch let error as RouteError {
+                return .failing(database, error.reason)
+            }
+        case .rows(let database, let after):
+            do {
+                let page = try await self.retries.run { [reader] in
+                    try await reader.assetRows(after: after, near: database)
+                }
+                if let next = page.next { self.steps.append(.rows(database, after: next)) }
+                return .faults(page.faults)
             } catch let error as RouteError {
                 return .failing(database, error.reason)
             }
@@ -92,6 +108,9 @@ package struct LostFilesWalk: Sendable {
         if let group = self.store.router.group(of: .database(database)) {
             guard self.seen.insert(group).inserted else { return }
         }
-        self.steps.append(.database(database, after: nil))
+        switch self.look {
+        case .lostFiles: self.steps.append(.lostFiles(database, after: nil))
+        case .rows: self.steps.append(.rows(database, after: nil))
+        }
     }
 }

@@ -4,21 +4,21 @@ import StratusRecords
 import StratusRuntime
 import Synchronization
 
-/// The walk as JSON lines: one for each file, one for each partition that does not answer, and a
-/// last one with `done`.
-package final class LostFilesLines: ResponseBody {
+/// The walk as JSON lines: one for each file or fault, one for each partition that does not answer,
+/// and a last one with `done`.
+package final class AssetLines: ResponseBody {
     private static let quietPieceCountMax = 100
 
-    private let state: Mutex<(walk: LostFilesWalk, isDone: Bool)>
+    private let state: Mutex<(walk: AssetWalk, isDone: Bool)>
 
-    package init(_ walk: LostFilesWalk) { self.state = Mutex((walk, false)) }
+    package init(_ walk: AssetWalk) { self.state = Mutex((walk, false)) }
 
     package func next() async throws -> Bytes? {
         // Asked for one piece at a time, so nobody else moves it meanwhile.
         var (walk, isDone) = self.state.withLock { $0 }
         if isDone { return nil }
         var lines = Bytes()
-        // An empty piece would be the end, and most pieces have no lost file. An empty line shows
+        // An empty piece would be the end, and most pieces have nothing to tell. An empty line shows
         // that the walk goes on.
         for number in 1...Self.quietPieceCountMax where lines.isEmpty {
             if number == Self.quietPieceCountMax { lines = [0x0A] }
@@ -29,6 +29,7 @@ package final class LostFilesLines: ResponseBody {
             }
             switch piece {
             case .files(let files): for file in files { lines += Self.line(file) }
+            case .faults(let faults): for fault in faults { lines += Self.line(fault) }
             case .failing(let database, let reason):
                 lines += JSONWriter.line {
                     Self.write(database, to: &$0)
@@ -49,6 +50,16 @@ package final class LostFilesLines: ResponseBody {
                 $0.member("zone", holder.zone)
                 $0.member("recordName", holder.record)
             }
+        }
+    }
+
+    private static func line(_ fault: AssetRowFault) -> Bytes {
+        JSONWriter.line {
+            if let database = fault.database { Self.write(database, to: &$0) }
+            $0.member("asset", String(fault.asset.raw, radix: 16))
+            $0.member("fault", fault.kind.text)
+            if let zone = fault.zone { $0.member("zone", zone) }
+            if let record = fault.record { $0.member("recordName", record) }
         }
     }
 
