@@ -44,6 +44,11 @@ enum AssetKeys {
         return ZoneNumber(key[17..<21].reduce(0) { $0 << 8 | UInt32($1) })
     }
 
+    /// The asset of a holder whose key has a zone.
+    static func asset(ofHolder key: Bytes) -> AssetID {
+        AssetID(key[1..<17].reduce(0) { $0 << 8 | UInt128($1) })
+    }
+
     static func share(_ database: DatabaseNumber, _ digest: AssetDigest) -> Bytes {
         Self.key(0x02, database, digest.raw)
     }

@@ -10,7 +10,7 @@ extension RecordState {
     /// Rows that one question looks at, and bytes of rows after which it ends.
     private static let auditedRowCountMax = 200
     private static let auditedSizeMax = 1 << 20
-    /// Faults after which it ends: for each one a name is looked for.
+    /// Faults after which it ends: a name is looked for in each row that has some.
     private static let auditFaultCountMax = 20
     /// Databases and zones that one question looks through for the name of one.
     private static let auditedZoneCountMax = 10_000
@@ -100,16 +100,18 @@ extension RecordState {
         _ key: Bytes, _ faults: inout [AssetRowFault], over rows: borrowing some RowReader
     ) throws(StoreError) -> Int {
         let zone = try AssetKeys.zone(ofHolder: key)
-        let asset = try AssetKeys.asset(decoding: AssetKeys.assets + key[1..<17])
+        let asset = AssetKeys.asset(ofHolder: key)
         let name = String(decoding: key.dropFirst(21), as: UTF8.self)
+        var found: [AssetRowFault] = []
         if try rows.row(.asset, AssetKeys.asset(asset)) == nil {
-            faults.append(try Self.fault(.noAsset, of: asset, name, in: zone, over: rows))
+            found.append(AssetRowFault(.noAsset, of: asset, record: name))
         }
         let (record, size) = try StoredRows.record(
             name, of: zone, in: Self.unnamedZone, over: rows)
         if record?.live?.assets.contains(asset) != true {
-            faults.append(try Self.fault(.notInRecord, of: asset, name, in: zone, over: rows))
+            found.append(AssetRowFault(.notInRecord, of: asset, record: name))
         }
+        faults += try Self.placed(found, in: zone, over: rows)
         return size
     }
 
@@ -123,34 +125,38 @@ extension RecordState {
         let record = try decodingRow("record") { () throws(DecodingError) in
             try RecordRow(decoding: row, name: name, zone: Self.unnamedZone)
         }
+        var found: [AssetRowFault] = []
         for asset in record.live?.assets ?? [] {
             if try rows.row(.asset, AssetKeys.asset(asset)) == nil {
-                faults.append(try Self.fault(.noAsset, of: asset, name, in: zone, over: rows))
+                found.append(AssetRowFault(.noAsset, of: asset, record: name))
             }
             if try rows.row(.asset, AssetKeys.holder(of: asset, zone, name)) == nil {
-                faults.append(try Self.fault(.noHolder, of: asset, name, in: zone, over: rows))
+                found.append(AssetRowFault(.noHolder, of: asset, record: name))
             }
         }
+        faults += try Self.placed(found, in: zone, over: rows)
     }
 
     /// The name matters to nobody who looks at files only.
     private static let unnamedZone = ZoneID(name: "", owner: "")
 
-    private static func fault(
-        _ kind: AssetRowFault.Kind, of asset: AssetID, _ record: String, in number: ZoneNumber,
-        over rows: borrowing some RowReader
-    ) throws(StoreError) -> AssetRowFault {
-        var fault = AssetRowFault(kind, of: asset, record: record)
-        let zones = try rows.rows(
-            .zone, from: [], to: [], limit: Self.auditedZoneCountMax)
+    /// The faults of one record with its database and zone, which are looked for once.
+    private static func placed(
+        _ faults: [AssetRowFault], in number: ZoneNumber, over rows: borrowing some RowReader
+    ) throws(StoreError) -> [AssetRowFault] {
+        if faults.isEmpty { return [] }
+        let zones = try rows.rows(.zone, from: [], to: [], limit: Self.auditedZoneCountMax)
         for (key, row) in zones where Keys.isZone(key) {
             guard try StoredRows.zone(decoding: row).number == number else { continue }
-            let database = DatabaseNumber(key[0..<4].reduce(0) { $0 << 8 | UInt32($1) })
-            fault.database = try Self.name(of: database, over: rows)
-            fault.zone = String(decoding: key.dropFirst(5), as: UTF8.self)
-            break
+            let number = DatabaseNumber(key[0..<4].reduce(0) { $0 << 8 | UInt32($1) })
+            let database = try Self.name(of: number, over: rows)
+            return faults.map { fault in
+                AssetRowFault(
+                    fault.kind, of: fault.asset, database: database,
+                    zone: String(decoding: key.dropFirst(5), as: UTF8.self), record: fault.record)
+            }
         }
-        return fault
+        return faults
     }
 
     private static func name(of number: DatabaseNumber, over rows: borrowing some RowReader)
