@@ -112,7 +112,7 @@ let package = Package(
         .target(
             name: "StratusControl",
             dependencies: [
-                "StratusModel", "StratusHTTP", "StratusCommandLine", "StratusTLS",
+                "StratusModel", "StratusCoding", "StratusHTTP", "StratusCommandLine", "StratusTLS",
                 "StratusRuntime", "StratusProcess",
             ], swiftSettings: house + release),
         .target(
@@ -329,7 +329,8 @@ let package = Package(
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
-                "StratusModel", "StratusPlacement", "StratusHTTP", "StratusRuntime",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusHTTP",
+                "StratusRuntime",
                 "StratusCommandLine",
                 "StratusPush", "StratusAdmin", "StratusNode", "StratusDoubles", "StratusLoad",
                 "StratusTLS", "StratusProcess", "StratusConfiguration", "StratusControl",

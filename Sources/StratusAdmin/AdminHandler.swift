@@ -53,7 +53,10 @@ package struct AdminHandler: HTTPHandler {
     }
 
     /// A schema of a thousand types fits.
-    package func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
+    package func bodyLimit(for head: RequestHead) -> ByteCount {
+        // Copies are taken one by one.
+        head.path == AssetAdoptionPages.adoptPath ? ByteCount(.max) : .mebibytes(1)
+    }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let head = request.head

@@ -51,6 +51,7 @@ package struct AdminRoute: Sendable {
         NodePages.routes + SupportPages.routes + RemainsPages.routes + SchemaPages.routes
         + ContainerPages.routes
         + KeyValuePages.routes + DocumentPages.routes + AppPasswordPages.routes + AssetPages.routes
+        + AssetAdoptionPages.routes
         + TokenPages.routes
         + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
         + SealingKeyPages.routes + EncryptionKeyPages.routes + PushPages.routes

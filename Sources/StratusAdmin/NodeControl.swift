@@ -23,6 +23,13 @@ package protocol NodeControl: Sendable {
     ///
     /// - Parameter last: behind which they begin.
     func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference]
+    /// What members have of bodies of one partition, in their order; nil: no row names it. It may
+    /// end sooner, and tells of one at least.
+    func needs(of bodies: [BodyID], in group: GroupID) async throws(NodeControlFailure)
+        -> [BodyNeed?]
+    /// Stores copies of a body that were found on another disk.
+    func adopt(_ body: BodyID, in group: GroupID, _ copies: CopyFrames)
+        async throws(NodeControlFailure) -> AdoptedBody
     /// What is left to do on this node about what was erased.
     func remains() async -> NodeRemains
     var logLevel: LogLevel { get }
@@ -38,6 +45,16 @@ package protocol NodeControl: Sendable {
 
 extension NodeControl {
     package func remains() async -> NodeRemains { NodeRemains() }
+    package func needs(of _: [BodyID], in _: GroupID) async throws(NodeControlFailure)
+        -> [BodyNeed?]
+    {
+        throw .unavailable
+    }
+    package func adopt(_: BodyID, in _: GroupID, _: CopyFrames)
+        async throws(NodeControlFailure) -> AdoptedBody
+    {
+        throw .unavailable
+    }
 }
 
 /// Why an administrator's wish was not carried out.

@@ -50,6 +50,7 @@ extension CopyKeeper {
     func isForgotten(_ copy: StoredCopy, of group: GroupID) -> Bool {
         self.forgotten.contains(copy.name.body) && copy.orphanAfterMilliseconds != .max
             && self.groups[group]?.wants.isMissing(copy.name) != true
+            && self.groups[group]?.wants.isLost(copy.name.body) != true
     }
 }
 

@@ -57,6 +57,23 @@ extension CopyKeeper {
         return all
     }
 
+    /// The rows call a body lost no more. What is here of it was listed nowhere while they did.
+    func found(_ body: BodyManifest, in group: GroupID) {
+        var held = self.copies(
+            of: group, body.name(of: 0), CopyName(body: body.body, ordinal: .max),
+            areDamaged: false)
+        if self.setup.bugs.contains(.foundTakenAsHeld) {
+            held = body.chunks.enumerated().map { ordinal, chunk in
+                HeldCopy(
+                    name: body.name(of: UInt32(ordinal)), orphanAfterMilliseconds: .max,
+                    storedSize: chunk.storedSize, crc: chunk.crc)
+            }
+        }
+        self.groups[group]!.wants.found(body, held: held ?? [])
+        // What cannot be read now counts as missing until the next comparison.
+        if held == nil { self.compareLater(group) }
+    }
+
     // MARK: Repairing
 
     /// Brings copies that rows name and this node lacks, for the bytes of one second at most. Each

@@ -279,11 +279,18 @@ package actor CopyKeeper {
             try store.put(copies)
         }
         if let known { self.took(copies, known, of: group) }
+        let wants = self.groups[group]?.wants
         // What failed may be there after all, once the packs are opened again. It is not listed
         // then; of all other copies as much is known as before.
         if known == nil { self.compareLater(group) }
-        let answer: CopyAnswer = known == nil ? .refused(.failed) : .stored(at: applied)
-        for put in round { put.answer.resume(returning: answer) }
+        for put in round {
+            // One that came before may go sooner than whoever brings it again counts on.
+            let end = put.copy.orphanAfterMilliseconds
+            let isPromised =
+                known != nil
+                && (end == .max || wants?.isUnnamed(put.copy.name, before: end) != true)
+            put.answer.resume(returning: isPromised ? .stored(at: applied) : .refused(.failed))
+        }
     }
 
     /// By the processor's instruction: every stored byte goes through it.
@@ -377,6 +384,7 @@ package actor CopyKeeper {
             self.groups[group]!.durableAskCount = 0
         case .lost(let body, let count, let index):
             self.groups[group]!.wants.dropped(body, chunkCount: count, at: index, isLost: true)
+        case .found(let body): self.found(body, in: group)
         case .unlisted:
             self.groups[group]!.wants.unlisted(through: through)
             self.groups[group]!.isCompared = false
@@ -561,7 +569,7 @@ package actor CopyKeeper {
 
     /// Compares rows and store once more, after a pause that grows while failures follow each
     /// other: each comparison reads every row that names a body.
-    private func compareLater(_ group: GroupID) {
+    func compareLater(_ group: GroupID) {
         guard self.groups[group] != nil else { return }
         let now = self.setup.now()
         let pause = self.groups[group]!.failures.add(at: now)

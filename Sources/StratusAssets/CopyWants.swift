@@ -66,6 +66,13 @@ package struct CopyWants: Sendable, Equatable {
     private var damaged: [CopyName: Int64] = [:]
     /// Named by durable rows perhaps, by rows as applied no more.
     private var dropped: [BodyID: Dropped] = [:]
+    /// Named by rows as applied, which call them lost. Their copies are neither missing nor unnamed:
+    /// those that are here stay, and more may come from other disks.
+    private var lost: Set<BodyID> = []
+    /// More are lost than are listed. Nothing unnamed goes meanwhile: it may be a copy of these.
+    private var hasUnlistedLost = false
+    /// The same of the comparison that is under way.
+    private var comparedUnlistedLost = false
     /// The last entry that dropped a body the list had no room for. Until it is durable nothing
     /// unnamed goes.
     private var unlistedDropAt = LogIndex.zero
@@ -98,7 +105,8 @@ package struct CopyWants: Sendable, Equatable {
 
     /// An entry that was applied named a body.
     package mutating func named(_ body: BodyManifest) {
-        guard !body.isLost else { return }
+        guard !body.isLost else { return self.list(lost: body.body) }
+        self.lost.remove(body.body)
         for (offset, chunk) in body.chunks.enumerated() {
             let name = body.name(of: UInt32(offset))
             self.damaged[name] = nil
@@ -115,7 +123,9 @@ package struct CopyWants: Sendable, Equatable {
         _ body: BodyID, chunkCount: UInt32, at index: LogIndex, isLost: Bool = false
     ) {
         for ordinal in 0..<chunkCount { self.missing[CopyName(body: body, ordinal: ordinal)] = nil }
-        guard !isLost, chunkCount > 0 else { return }
+        if isLost { return self.list(lost: body) }
+        self.lost.remove(body)
+        guard chunkCount > 0 else { return }
         if self.dropped.count < self.limits.countMax {
             self.dropped[body] = Dropped(at: index, chunkCount: chunkCount)
         } else {
@@ -131,6 +141,8 @@ package struct CopyWants: Sendable, Equatable {
         self.unnamed = [:]
         self.damaged = [:]
         self.dropped = [:]
+        self.lost = []
+        self.hasUnlistedLost = false
         self.unlistedFrom = nil
         self.unlistedBefore = nil
         self.hasUnlistedOrphans = false
@@ -160,10 +172,21 @@ package struct CopyWants: Sendable, Equatable {
             guard missing.chunk.crc == copy.crc, missing.chunk.storedSize == copy.storedSize
             else { return }
             self.missing[copy.name] = nil
-        } else if self.dropped[copy.name.body] == nil {
+        } else if self.dropped[copy.name.body] == nil, !self.isLost(copy.name.body) {
             self.list(unnamed: copy)
         }
     }
+
+    /// An entry that was applied calls a body lost no more.
+    ///
+    /// - Parameter held: the sound copies of it that the store has.
+    package mutating func found(_ body: BodyManifest, held: [HeldCopy]) {
+        self.named(body)
+        for copy in held where self.missing[copy.name] != nil { self.stored(copy) }
+    }
+
+    /// Whether rows as applied call the body lost. False for some where there are too many to list.
+    package func isLost(_ body: BodyID) -> Bool { self.lost.contains(body) }
 
     /// A copy was found damaged, or is gone.
     ///
@@ -200,6 +223,7 @@ package struct CopyWants: Sendable, Equatable {
             self.hasUnlistedOrphans = false
             self.unlistedBefore = Self.first(self.unlistedFrom, self.unlistedBefore)
             self.unlistedFrom = nil
+            self.comparedUnlistedLost = false
         }
         self.missing = self.missing.filter { !page.contains($0.key) }
         self.unnamed = self.unnamed.filter { !page.contains($0.key) }
@@ -211,7 +235,10 @@ package struct CopyWants: Sendable, Equatable {
                 let name = body.name(of: UInt32(offset))
                 guard page.contains(name) else { continue }
                 named.insert(name)
-                if body.isLost { continue }
+                if body.isLost {
+                    self.list(lost: body.body)
+                    continue
+                }
                 if let copy = held[name], copy.crc == chunk.crc,
                     copy.storedSize == chunk.storedSize
                 {
@@ -236,6 +263,7 @@ package struct CopyWants: Sendable, Equatable {
         if page.end == nil {
             self.isCompared = true
             self.unlistedBefore = nil
+            self.hasUnlistedLost = self.comparedUnlistedLost
         }
     }
 
@@ -266,6 +294,12 @@ package struct CopyWants: Sendable, Equatable {
     package var wantsComparison: Bool {
         self.hasUnlisted && self.missing.count <= self.limits.countMax / 2
             || self.hasUnlistedOrphans && self.unnamed.isEmpty && self.damaged.isEmpty
+            || self.hasUnlistedLost && self.lost.count <= self.limits.countMax / 2
+    }
+
+    /// Whether a copy that is here goes before `milliseconds` of the log if no entry names it.
+    package func isUnnamed(_ name: CopyName, before milliseconds: Int64) -> Bool {
+        self.unnamed[name].map { $0 < milliseconds } ?? false
     }
 
     /// Whether the list has the copy as one that no row names.
@@ -308,7 +342,7 @@ package struct CopyWants: Sendable, Equatable {
                 CopyName(body: body, ordinal: $0)
             }
         }
-        if names.count < limit, self.unlistedDropAt <= self.durable {
+        if names.count < limit, self.unlistedDropAt <= self.durable, !self.hasUnlistedLost {
             for list in [self.unnamed, self.damaged] {
                 names += list.filter { $0.value < self.durableMilliseconds }.map(\.key).sorted()
             }
@@ -329,6 +363,15 @@ package struct CopyWants: Sendable, Equatable {
     private static func first(_ one: LogIndex?, _ other: LogIndex?) -> LogIndex? {
         guard let one, let other else { return one ?? other }
         return min(one, other)
+    }
+
+    private mutating func list(lost body: BodyID) {
+        if self.lost.count < self.limits.countMax {
+            self.lost.insert(body)
+        } else if !self.lost.contains(body) {
+            self.hasUnlistedLost = true
+            self.comparedUnlistedLost = true
+        }
     }
 
     private mutating func list(unnamed copy: HeldCopy) {

@@ -96,6 +96,22 @@ package struct AdminClient: Sendable {
         } catch { throw self.failure(error) }
     }
 
+    /// One request with a body that is made while it is sent.
+    package func send(
+        _ method: String, _ target: String, stream: any ResponseBody,
+        deadline: Duration = Self.longWork
+    ) async throws(Failure) -> Answer {
+        do throws(HTTPClientError) {
+            let (head, body) = try await self.client.send(
+                HTTPClientRequest(
+                    method: method, target: target,
+                    headers: self.headers([0], "application/octet-stream"),
+                    body: .stream(stream, length: nil)),
+                deadline: deadline)
+            return Answer(status: head.status, body: body)
+        } catch { throw self.failure(error) }
+    }
+
     /// One request whose answer is handed over piece by piece, however long it is.
     ///
     /// - Parameter take: false: the rest is not wanted.

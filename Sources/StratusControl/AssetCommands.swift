@@ -48,6 +48,7 @@ struct AssetCommands {
                         + "over by itself: ask again a minute later.",
                     "Exit code 1 if anything is missing, left over, lost or contradicted.",
                 ]),
+            AssetAdoption.definition,
             CommandDefinition(
                 "lost", "Files of which no node has a sound copy, and the records that hold them",
                 discussion: [
@@ -62,6 +63,10 @@ struct AssetCommands {
     func run() async throws(AdminClient.Failure) -> ExitCode {
         switch self.invocation.path.last {
         case "lost": try await self.lost().code
+        case "adopt":
+            try await AssetAdoption(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case "audit": try await self.audit()
         case "verify": try await self.verify()
         default: self.show(try await self.document("GET", "/v1/assets"))

@@ -47,7 +47,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case expiredPinTakesHeld, purgeForgetsAssets, shareNotTakenBack, holderKeptOnReplace
     case rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack
     case pinWithoutMajority, pinAskedOfOneVoterSet, oldStoringCounts, jointLeftWithoutCopies
-    case copyAnsweredBeforeSync, copiesRemovedAtApply, startNotCompared
+    case copyAnsweredBeforeSync, copiesRemovedAtApply, startNotCompared, foundTakenAsHeld
     // The key-value store.
     case deviceClockTrusted, olderValueWins, removalForgotten, batchTakenAgain, storeOverfilled
     // Documents.

@@ -38,7 +38,7 @@ package enum AddingCommands {
             .followNews:
             false
         // Without its key nothing could be read that a database holds already.
-        case .putKey, .loseBody, .resealFields, .rewrapKey, .forgetOutcomes: false
+        case .putKey, .loseBody, .findBody, .resealFields, .rewrapKey, .forgetOutcomes: false
         // The creation that follows it is refused.
         case .noteBuckets: false
         case .modifyDocuments(let modify):

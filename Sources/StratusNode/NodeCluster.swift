@@ -332,7 +332,10 @@ final class NodeCluster: Sendable {
 
     /// The members of the partition that holds a database.
     func bodyMembers(of database: DatabaseID) -> BodyMembers {
-        let group = self.directory.place(of: .database(database)).group
+        self.bodyMembers(in: self.directory.place(of: .database(database)).group)
+    }
+
+    func bodyMembers(in group: GroupID) -> BodyMembers {
         guard self.links != nil else {
             let own: Set<NodeID> = [self.formation.node]
             return BodyMembers(group: group, all: own, voterSets: [own])

@@ -20,6 +20,7 @@ final class NodeCopies: Sendable {
     private let thread = WorkerThread(name: "packs", yields: true)
     private let files: any Files
     private let others = Others()
+    let carrier: any CopyCarrier
     /// Takes copies to the other nodes; nil for a node alone.
     let courier: CopyCourier?
     private let settings: Mutex<Rates>
@@ -163,8 +164,9 @@ final class NodeCopies: Sendable {
         let count = settings.integer("assets.workers")
         self.workers = SealingWorkers(
             count: count > 0 ? count : max(1, ProcessFacts.coreCount - 1), yields: true)
+        self.carrier = courier ?? LoneCarrier(keeper, as: own)
         self.bodies = SealedBodies(
-            courier ?? LoneCarrier(keeper, as: own), as: own, workers: self.workers,
+            self.carrier, as: own, workers: self.workers,
             now: { world.now },
             sleep: { try? await Task.sleep(for: $0) })
         self.buffers = TransferBuffers(settings.size("assets.bufferSizeMax"))

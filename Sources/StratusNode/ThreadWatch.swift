@@ -128,6 +128,7 @@ final class ThreadWatch: Sendable {
         case .jobs, .work: return "a look for jobs"
         case .heldRecords: return "a count of records"
         case .lostFiles: return "a look for lost files"
+        case .bodies: return "a look at the rows of files"
         case .assetRows: return "an audit of the rows of files"
         case .wrappedKeys(let ask):
             return "keys of databases of \(ask.container.container)"

@@ -13,8 +13,9 @@ the same file. Schedules are random and deep; one that breaks an invariant is cu
   L  a named body can be read from live members while at most one node is down or one copy is lost
   S  the body that a pin is answered with is named when the pin is applied
   U  a body is called lost only when a chunk of it is on no member's disk
+  F  a body that is called lost no more is whole, but for rot, at a majority of each voter set that decides on it
 
-H and L hold for one fault of a disk. A schedule that begins with `disaster` has four, and is held to N, S and U.
+H and L hold for one fault of a disk. A schedule that begins with `disaster` has four, and is held to N, S, U and F.
 
   asset-pins.py [--runs N] [--steps N] [--seed N] [RULE ...]
 Without RULE: the design first, which must hold, then with each rule broken, which must be found."""
@@ -42,9 +43,13 @@ BREAKS = {  # rule broken: what is wrong then
     "replaceOfGone": "a body takes the place of one that is gone",
     "shareKept": "a body that was dropped is still shared with equal files",
     "lostByMajority": "a body is called lost when a majority of the members lack a chunk",
+    "findUnasked": "a lost body is found whoever has its copies",
+    "findNoMemberSince": "who has a found body counts whenever it said so",
+    "lostSwept": "copies of a lost body that come later are orphans",
+    "lateFindTaken": "a body is found although its copies' orphanAfter is over (harmless: its row names them meanwhile)",
     "heldKept": "a new leader keeps what was said to the old one (harmless: the index speaks of committed entries)",
 }
-HARMLESS = {"heldKept", "replaceOfGone"}
+HARMLESS = {"heldKept", "replaceOfGone", "lateFindTaken"}
 
 class Broken(Exception): pass
 class Cannot(Exception): pass
@@ -68,6 +73,7 @@ class Model:
         self.faults, self.rotten, self.disaster = 1, frozenset(), False   # (node, body, chunk): copies that are lost
         self.bodies = {}                                 # body -> [orphanAfter, {node: {chunk: at}}, pins said]
         self.held, self.ends, self.lost = {}, {}, set()   # body -> index of the committed drop
+        self.brought, self.answers = {}, {}    # of lost bodies: orphanAfter of copies from other disks; {node: at} of who has all
     # -- configurations
     def config_at(self, index):
         while self.log[index].kind != "config":
@@ -123,6 +129,11 @@ class Model:
                     shares = {f: b for f, b in shares.items() if b != entry.body}
             elif entry.kind == "lose" and entry.body in named:
                 self.lost.add(entry.body)
+            elif entry.kind == "find" and entry.body in named and entry.body in self.lost:
+                if entry.time <= entry.after or "lateFindTaken" in self.broken:
+                    self.lost.discard(entry.body)
+                    named = {**named, entry.body: self.commit}
+                    self.check_found(entry.body)
             self.rows.append((named, seen, shares))
         at, config = self.config
         if at <= self.commit and self.leader not in config[0] | config[1]:
@@ -144,6 +155,8 @@ class Model:
         """Who counts for a pin, by the leader's log."""
         config, counted = self.config[1], set()
         for node, chunks in self.bodies[body][1].items():
+            if not chunks:
+                continue
             at = max(chunks.values()) if "lastIndex" in self.broken else min(chunks.values())
             if (len(chunks) == len(CHUNKS) or "someChunks" in self.broken) and self.member_since(node, at):
                 counted.add(node)
@@ -197,6 +210,20 @@ class Model:
         if any(self.sound(n, body, chunk) for n in members):
             raise Broken(f"U: body {body} is called lost, and a member has chunk {chunk}")
         self.append("lose", body=body)
+    def do_bring(self, n, body, c):                  # a copy of a lost body, from a disk that is none of these
+        c %= 2
+        need(body in self.lost and self.up[n] and self.replica[n] == "here" and (body, c) not in self.copies[n])
+        self.brought[body] = self.copies[n][body, c] = max(self.now, self.log[-1].time) + LIFE
+        self.mended(n, body, c)
+    def do_ask(self, n, body, c):
+        need(body in self.lost and body in self.brought and self.up[n] and self.replica[n] == "here" and self.whole(n, body))
+        self.answers.setdefault(body, {})[n] = self.applied[n]
+    def do_find(self, n, body, c):
+        need(self.leader is not None and body in self.answers and body in self.rows[self.applied[self.leader]][0])
+        kept = "findNoMemberSince" in self.broken
+        counted = frozenset(n for n, at in self.answers[body].items() if kept or self.member_since(n, at))
+        need(self.quorum(counted, self.config[1]) or "findUnasked" in self.broken)
+        self.append("find", body=body, after=self.brought[body])
     def do_drop(self, n, body, c):
         need(self.leader is not None and body in self.rows[self.applied[self.leader]][0])
         self.append("drop", body=body)
@@ -272,7 +299,8 @@ class Model:
         need(self.up[n] and (body, c % 2) in self.copies[n] and self.replica[n] == "here")
         index = self.applied[n] if self.broken & {"orphanAtApply", "orphanOwnClock"} else self.durable[n]
         time = self.now + n if "orphanOwnClock" in self.broken else self.log[index].time if index else 0
-        need(body not in self.rows[index][0] and body not in self.rows[self.applied[n]][0])
+        unnamed = body not in self.rows[index][0] and body not in self.rows[self.applied[n]][0]
+        need(unnamed or "lostSwept" in self.broken and body in self.lost)
         need(time > self.copies[n][body, c % 2])
         self.remove(n, body, c % 2)
     def do_fetch(self, n, body, c):
@@ -288,6 +316,11 @@ class Model:
         need((n, body, c % 2) in self.rotten and (body, c % 2) in self.copies[n])
         del self.copies[n][body, c % 2]
     # -- what must hold
+    def check_found(self, body):
+        holders = frozenset(n for n in NODES if all((body, c) in self.copies[n] or (n, body, c) in self.rotten for c in CHUNKS))
+        _, config = self.config_at(self.commit)
+        if not self.quorum(holders, config):
+            raise Broken(f"F: body {body} is found, and is on {sorted(holders)} only")
     def check(self):
         if self.disaster:
             return
@@ -307,7 +340,10 @@ class Model:
 
 WEIGHTS = {"tick": 2, "body": 2, "put": 24, "pin": 6, "drop": 3, "replicate": 22, "apply": 16, "sync": 5,
            "crash": 3, "start": 4, "elect": 3, "compact": 1, "change": 6, "hold": 8, "leave": 5, "retire": 6,
-           "remove": 5, "sweep": 5, "fetch": 14, "rot": 2, "notice": 3, "replace": 3, "lose": 2}
+           "remove": 5, "sweep": 5, "fetch": 14, "rot": 2, "notice": 3, "replace": 3, "lose": 2,
+           "bring": 4, "ask": 4, "find": 2}
+LOST = ("disaster, body 0, put 0 0 0, put 1 0 0, put 0 0 1, put 1 0 1, pin 0 0, replicate 1 1, replicate 2 1, apply 0 1, apply 1 1, "
+        "apply 2 1, rot 0 0 0, rot 1 0 0, notice 0 0 0, notice 1 0 0, lose 0 0, replicate 1 1, replicate 2 1, apply 0 1, ")
 RARE = (   # tried first: chance takes long to find them
     "body 0 0, put 0 0, put 1 0, put 0 0 1, put 1 0 1, pin 0 0, change 0 2, replicate 1 1, replicate 2 1, apply 1 1, apply 2 1, fetch 2 0, fetch 2 0 1, "
     "hold 1 0, hold 2 0, leave 0 0, crash 2 0, start 2 0, sweep 2 0",
@@ -319,6 +355,13 @@ RARE = (   # tried first: chance takes long to find them
     "replicate 1 1, replicate 2 1",
     "disaster, body 0, put 0 0 0, put 1 0 0, put 0 0 1, put 1 0 1, pin 0 0, replicate 1 1, replicate 2 1, apply 0 1, apply 1 1, "
     "apply 2 1, fetch 2 0 0, rot 0 0 0, rot 1 0 0, notice 0 0 0, notice 1 0 0, lose 0 0",
+    LOST + "bring 0 0 0, bring 1 0 0, ask 0 0, ask 1 0, find 0 0, replicate 1 1, replicate 2 1",
+    LOST + "find 0 0, bring 0 0 0, ask 0 0, find 0 0, replicate 1 1, replicate 2 1",
+    LOST + "bring 0 0 0, tick, tick, tick, tick, tick, pin 0 0, replicate 1 1, replicate 2 1, apply 0 1, sync 0, sweep 0 0 0",
+    # A member has all of it, leaves, is removed with its copies, and comes back as a voter.
+    LOST + "bring 1 0 0, ask 1 0, change 1 2, replicate 2 1, replicate 3 1, replicate 1 1, apply 2 1, apply 3 1, hold 2, hold 3, "
+    "leave, replicate 2 1, replicate 3 1, retire 1, retire 1, bring 0 0 0, ask 0 0, change 3 2, replicate 1 1, replicate 2 1, "
+    "replicate 3 1, apply 1 1, apply 2 1, hold 1, hold 2, leave, replicate 1 1, replicate 2 1, find 0 0, replicate 1 1, replicate 2 1",
 )
 def play(actions, broken):
     """What broke and the actions that came about until then, or None."""

@@ -556,6 +556,50 @@ private final class FlakyStore: CopyStore {
         await keeper.stop()
     }
 
+    @Test func `of a body that is found again, what is here counts and the rest is missing`() async
+    {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        bench.name([Self.manifest(1)])
+        bench.inbox.post(
+            .applied(
+                [.lost(BodyID(1), chunkCount: 2, at: LogIndex(2))], through: LogIndex(2),
+                milliseconds: 0), of: Self.group)
+        await bench.settle(keeper)
+        // An administrator brings a copy. It stays, although its time is over at once.
+        #expect(
+            await keeper.put(Self.copy(1, until: 1), of: Self.group)
+                == .stored(at: LogIndex(2)))
+        bench.state.withLock { $0.applied = LogIndex(2) }
+        bench.postDurable(of: Self.group)
+        await bench.pass(10, keeper)
+        #expect(await self.has(1, keeper))
+        #expect(await keeper.figures().missingCount == 0)
+        var found = Self.manifest(1)
+        found.namedAt = LogIndex(3)
+        bench.inbox.post(
+            .applied([.found(found)], through: LogIndex(3), milliseconds: 0), of: Self.group)
+        await bench.settle(keeper)
+        #expect(await keeper.figures().missingCount == 1)
+        #expect(await keeper.heldThrough(of: Self.group) == LogIndex(2))
+        _ = await keeper.put(Self.copy(1, 1), of: Self.group)
+        #expect(await keeper.heldThrough(of: Self.group) == LogIndex(3))
+        await keeper.stop()
+    }
+
+    @Test func `a copy that came before and goes sooner is not promised for longer`() async {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        await self.put(1, chunkCount: 1, to: keeper)
+        #expect(
+            await keeper.put(Self.copy(1, until: 9_000), of: Self.group) == .refused(.failed))
+        guard case .stored = await keeper.put(Self.copy(1), of: Self.group) else {
+            Issue.record("sent again, it is there")
+            return
+        }
+        await keeper.stop()
+    }
+
     @Test func `two looks ten minutes apart do not make a body lost`() async {
         let bench = Bench()
         bench.state.withLock { $0.fetch = { _, _ in .absent } }

@@ -10,6 +10,8 @@ import Testing
             var time: Int64
             var named: BodyManifest?
             var dropped: BodyID?
+            var lost: BodyID?
+            var found: BodyID?
         }
 
         /// The entries with indexes from 1 on.
@@ -20,15 +22,20 @@ import Testing
 
         func named(through index: Int) -> [BodyID: BodyManifest] {
             var named: [BodyID: BodyManifest] = [:]
-            for entry in self.entries.prefix(index) {
+            for (place, entry) in self.entries.prefix(index).enumerated() {
                 if let body = entry.named { named[body.body] = body }
                 if let body = entry.dropped { named[body] = nil }
+                if let body = entry.lost { named[body]?.isLost = true }
+                if let body = entry.found {
+                    named[body]?.isLost = false
+                    named[body]?.namedAt = LogIndex(UInt64(place + 1))
+                }
             }
             return named
         }
 
         var missing: [CopyName] {
-            self.named(through: self.applied).values.flatMap { body in
+            self.named(through: self.applied).values.filter { !$0.isLost }.flatMap { body in
                 body.chunks.indices.map { body.name(of: UInt32($0)) }
             }.filter { self.held[$0] == nil }.sorted()
         }
@@ -82,7 +89,7 @@ import Testing
         var putBodies: Set<Int> = []
         var namedBodies: Set<Int> = []
         for step in 0..<150 {
-            switch Int.random(in: 0..<16, using: &random) {
+            switch Int.random(in: 0..<18, using: &random) {
             case 0..<5:
                 // A put, or a copy that was fetched: only of what was never let go.
                 let body = Int.random(in: 0..<12, using: &random)
@@ -106,6 +113,14 @@ import Testing
                 guard let body = named.first else { continue }
                 time += Int64.random(in: 0...20, using: &random)
                 dumb.entries.append(.init(time: time, dropped: body))
+            case 16:
+                let named = dumb.named(through: dumb.entries.count).filter { !$0.value.isLost }
+                guard let body = named.keys.sorted().randomElement(using: &random) else { continue }
+                dumb.entries.append(.init(time: time, lost: body))
+            case 17:
+                let named = dumb.named(through: dumb.entries.count).filter(\.value.isLost)
+                guard let body = named.keys.sorted().first else { continue }
+                dumb.entries.append(.init(time: time, found: body))
             case 8:
                 time += Int64.random(in: 0...60, using: &random)
                 dumb.entries.append(.init(time: time))
@@ -119,6 +134,16 @@ import Testing
                 if let body = entry.dropped {
                     wants.dropped(
                         body, chunkCount: UInt32(before[body]!.chunks.count), at: index)
+                }
+                if let body = entry.lost {
+                    wants.dropped(
+                        body, chunkCount: UInt32(before[body]!.chunks.count), at: index,
+                        isLost: true)
+                }
+                if let body = entry.found {
+                    wants.found(
+                        dumb.named(through: dumb.applied)[body]!,
+                        held: dumb.held.values.filter { $0.name.body == body })
                 }
                 wants.applied(through: index)
             case 12:
@@ -219,6 +244,56 @@ import Testing
         wants.durable(through: LogIndex(2), milliseconds: 1_000)
         #expect(wants.heldThrough == LogIndex(2))
         #expect(wants.removable(limit: 9).isEmpty)
+    }
+
+    @Test func `copies of a lost body that come later stay, and count once it is found`() {
+        var wants = CopyWants(applied: .zero, milliseconds: 0)
+        wants.compare(.init(from: .first, end: nil, bodies: [], held: []))
+        wants.named(Self.manifest(5, at: 1))
+        wants.dropped(BodyID(5), chunkCount: 3, at: LogIndex(2), isLost: true)
+        wants.stored(Self.copy(5, 0, orphanAfter: 5))
+        wants.stored(Self.copy(5, 2, orphanAfter: 5))
+        wants.applied(through: LogIndex(2))
+        wants.durable(through: LogIndex(2), milliseconds: 1_000)
+        #expect(wants.removable(limit: 9).isEmpty)
+        #expect(wants.unnamedCount == 0)
+        let held = [0, 2].map { Self.copy(5, $0, orphanAfter: 5) }
+        wants.found(Self.manifest(5, at: 3), held: held)
+        wants.applied(through: LogIndex(3))
+        #expect(wants.wanted(limit: 9).map(\.name.ordinal) == [1])
+        #expect(wants.heldThrough == LogIndex(2))
+        wants.stored(Self.copy(5, 1, orphanAfter: 5))
+        #expect(wants.heldThrough == LogIndex(3))
+    }
+
+    @Test func `while more bodies are lost than are listed, no copy that comes goes`() {
+        var limits = CopyWants.Limits()
+        limits.countMax = 2
+        var wants = CopyWants(applied: .zero, milliseconds: 0, limits: limits)
+        wants.compare(.init(from: .first, end: nil, bodies: [], held: []))
+        // Each has one chunk.
+        for body in [3, 6, 9] {
+            wants.named(Self.manifest(body, at: body))
+            wants.dropped(
+                BodyID(UInt128(body)), chunkCount: 1, at: LogIndex(UInt64(body)), isLost: true)
+        }
+        wants.applied(through: LogIndex(9))
+        wants.stored(Self.copy(9, 0, orphanAfter: 5))
+        wants.durable(through: LogIndex(9), milliseconds: 1_000)
+        #expect(!wants.wantsComparison)
+        #expect(wants.removable(limit: 9).isEmpty)
+        // Two go, so the next comparison lists the third.
+        for body in [3, 6] {
+            wants.dropped(BodyID(UInt128(body)), chunkCount: 1, at: LogIndex(9))
+        }
+        #expect(wants.wantsComparison)
+        var lost = Self.manifest(9, at: 9)
+        lost.isLost = true
+        let copy = Self.copy(9, 0, orphanAfter: 5)
+        wants.compare(.init(from: .first, end: nil, bodies: [lost], held: [copy]))
+        #expect(!wants.wantsComparison)
+        #expect(wants.isLost(BodyID(9)))
+        #expect(wants.unnamedCount == 0)
     }
 
     @Test func `a dropped body with more copies than one answer names goes all the same`() {

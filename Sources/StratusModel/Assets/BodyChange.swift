@@ -6,6 +6,8 @@ package enum BodyChange: Sendable, Hashable {
     case dropped(BodyID, chunkCount: UInt32, at: LogIndex)
     /// Its row stays and says that it is lost: nobody waits for copies that are missing.
     case lost(BodyID, chunkCount: UInt32, at: LogIndex)
+    /// Its row calls it lost no more: every replica is to have its copies, and may have some.
+    case found(BodyManifest)
     /// More happened before this than is listed, or the rows went back: compare all rows of bodies
     /// with the store anew. It stands before the changes that happened after it.
     case unlisted
@@ -25,7 +27,7 @@ package struct BodyChanges: Sendable, Equatable {
 
     package mutating func append(_ change: BodyChange) {
         switch change {
-        case .named(let body): self.chunkCount += body.chunks.count
+        case .named(let body), .found(let body): self.chunkCount += body.chunks.count
         case .dropped, .lost: break
         case .unlisted: self.forget()
         }

@@ -103,10 +103,10 @@ extension NumberFamily {
                     60: "modify records with words", 61: "modify records with words and assets",
                     62: "install schema with long texts", 63: "extend schema with long texts",
                     110: "reseal fields", 120: "rewrap key", 122: "forget outcomes",
-                    131: "recover, third edition",
+                    131: "recover, third edition", 150: "find body",
                 ]
             )
-        ], blocks: [20, 25, 28, 40, 44, 50, 60, 110, 120, 122, 131])
+        ], blocks: [20, 25, 28, 40, 44, 50, 60, 110, 120, 122, 131, 150])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -202,10 +202,10 @@ extension NumberFamily {
                     40: "news of a device", 41: "waiting devices", 44: "documents",
                     50: "buckets", 60: "zone page", 70: "key values", 71: "key-value devices",
                     100: "held records", 110: "sealed records", 111: "lost files",
-                    120: "wrapped keys", 123: "asset rows", 140: "audience",
+                    120: "wrapped keys", 123: "asset rows", 140: "audience", 150: "bodies",
                 ]
             )
-        ], blocks: [20, 40, 44, 50, 60, 70, 100, 110, 120, 123, 140])
+        ], blocks: [20, 40, 44, 50, 60, 70, 100, 110, 120, 123, 140, 150])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

@@ -31,11 +31,15 @@ extension ByteWriter {
         self.write(name: asset.asset.raw)
         self.write(asset.database)
         self.write(text: asset.fileChecksum)
-        self.write(body: asset.body.body)
-        let pages = BodyCoding.pages(of: asset.body)
+        self.write(asset.body)
+        self.write(asset.key)
+    }
+
+    mutating func write(_ manifest: BodyManifest) {
+        self.write(body: manifest.body)
+        let pages = BodyCoding.pages(of: manifest)
         self.write(count: pages.count)
         for page in pages { self.write(prefixed: page) }
-        self.write(asset.key)
     }
 
     mutating func write(_ use: AssetUse) {
@@ -70,13 +74,17 @@ extension ByteReader {
         let asset = AssetID(try self.name())
         let database = try self.database()
         let checksum = try self.text()
-        let body = try self.body()
-        var pages: [Bytes] = []
-        for _ in 0..<(try self.count()) { pages.append(try self.prefixed()) }
-        let manifest = try BodyCoding.manifest(of: body, pages: pages)
+        let manifest = try self.bodyManifest()
         return StoredAsset(
             asset: asset, database: database, fileChecksum: checksum, body: manifest,
             key: try self.wrappedKey())
+    }
+
+    mutating func bodyManifest() throws(DecodingError) -> BodyManifest {
+        let body = try self.body()
+        var pages: [Bytes] = []
+        for _ in 0..<(try self.count()) { pages.append(try self.prefixed()) }
+        return try BodyCoding.manifest(of: body, pages: pages)
     }
 
     mutating func assetUse() throws(DecodingError) -> AssetUse {

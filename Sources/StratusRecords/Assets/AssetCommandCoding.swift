@@ -12,6 +12,7 @@ import StratusModel
 // | 21   | hold assets: database, rules, count of assets, each 16                           |
 // | 22   | put key: database, varint version, key                                           |
 // | 25   | lose body: 16 body                                                               |
+// | 150  | find body: 16 body, signed orphan after, count of storers as of kind 20          |
 //
 // Rules: varint pin, varint grace (milliseconds), varints unattached bytes, unattached count,
 // database size. A key: prefixed wrapped, varint wrapping version, prefixed check.
@@ -29,11 +30,7 @@ extension PinAsset {
         writer.write(signed: self.orphanAfterMilliseconds)
         writer.write(flag: self.digest != nil)
         if let digest = self.digest { writer.write(name: digest.raw) }
-        writer.write(count: self.storers.count)
-        for storer in self.storers {
-            writer.write(varint: UInt64(storer.node.raw))
-            writer.write(fixed: storer.at.raw)
-        }
+        writer.write(self.storers)
         writer.write(self.rules)
         writer.write(count: self.chunks.count)
         for chunk in self.chunks {
@@ -54,11 +51,7 @@ extension PinAsset {
         let keyVersion = try reader.number32()
         let orphanAfter = try reader.signed()
         let digest = try reader.flag() ? AssetDigest(try reader.name()) : nil
-        var storers: [CopyHolding] = []
-        for _ in 0..<(try reader.count(minimumSize: 9)) {
-            let node = NodeID(try reader.number32())
-            storers.append(CopyHolding(node: node, at: LogIndex(try reader.fixed64())))
-        }
+        let storers = try reader.copyHoldings()
         let rules = try reader.assetRules()
         var chunks: [BodyManifest.Chunk] = []
         let count = try reader.count(minimumSize: 5)

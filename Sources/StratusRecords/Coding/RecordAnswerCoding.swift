@@ -192,6 +192,9 @@ extension RecordAnswer {
         case .lostFiles(let lost):
             writer.begin(.lostFiles)
             writer.bytes.write(lost)
+        case .bodies(let found):
+            writer.begin(.bodies)
+            writer.bytes.write(found)
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -281,6 +284,7 @@ extension RecordAnswer {
             self = .sealedRecords(page)
         case .assetRows: self = .assetRows(try reader.bytes.assetRowFaults())
         case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
+        case .bodies: self = .bodies(try reader.bytes.foundBodies())
         case .wrappedKeys: self = .wrappedKeys(try WrappedKeysPage(from: &reader.bytes))
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
@@ -319,6 +323,7 @@ enum AnswerKind: UInt8 {
     case wrappedKeys = 120
     case assetRows = 123
     case audience = 140
+    case bodies = 150
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

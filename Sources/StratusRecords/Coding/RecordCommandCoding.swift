@@ -118,6 +118,9 @@ extension RecordCommand {
         case .loseBody(let lose):
             writer.write(25 as UInt8)
             writer.write(body: lose.body)
+        case .findBody(let find):
+            writer.write(150 as UInt8)
+            find.write(to: &writer)
         case .noteBuckets(let note):
             writer.write(51 as UInt8)
             writer.write(partOf: note.database)
@@ -202,6 +205,7 @@ extension RecordCommand {
         case 21: self = .holdAssets(try HoldAssets(from: &reader, container: container))
         case 22: self = .putKey(try PutKey(from: &reader, container: container))
         case 25: self = .loseBody(LoseBody(body: try reader.body()))
+        case 150: self = .findBody(try FindBody(from: &reader))
         case 60, 61:
             var modify = try ModifyRecords(from: &reader, container: container)
             modify.resolvesAssets = kind == 61

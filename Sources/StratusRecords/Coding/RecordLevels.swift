@@ -32,6 +32,7 @@ extension RecordCommand: Levelled {
         case .holdAssets: 21
         case .putKey: 22
         case .loseBody: 25
+        case .findBody: 150
         case .noteBuckets: 51
         case .modifyKeyValues: 40
         case .modifyDocuments: 44
@@ -71,6 +72,7 @@ extension RecordQuery: Levelled {
         case .heldRecords: 100
         case .sealedRecords: 110
         case .lostFiles: 111
+        case .bodies: 150
         case .wrappedKeys: 120
         case .assetRows: 123
         }
@@ -136,7 +138,7 @@ extension RecordAnswer: Levelled {
         switch self {
         case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
             .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles,
-            .wrappedKeys, .assetRows:
+            .wrappedKeys, .assetRows, .bodies:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
@@ -149,7 +151,7 @@ extension RecordOutcome: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted, .keyValues,
-            .documents, .resealed:
+            .documents, .resealed, .bodyFound:
             .two
         default: .one
         }

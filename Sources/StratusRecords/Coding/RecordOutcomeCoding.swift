@@ -79,6 +79,9 @@ extension RecordOutcome {
         case .bodyLost(let isThere):
             writer.write(25 as UInt8)
             writer.write(flag: isThere)
+        case .bodyFound(let isThere):
+            writer.write(150 as UInt8)
+            writer.write(flag: isThere)
         case .resealed(let resealed):
             writer.write(110 as UInt8)
             writer.write(varint: resealed.count)
@@ -144,6 +147,7 @@ extension RecordOutcome {
         case 21: self = .held(try reader.heldAssets())
         case 22: self = .key(try reader.databaseKey())
         case 25: self = .bodyLost(try reader.flag())
+        case 150: self = .bodyFound(try reader.flag())
         case 110:
             let count = try reader.varint()
             self = .resealed(ResealedFields(count: count, olderKeyCount: try reader.varint()))

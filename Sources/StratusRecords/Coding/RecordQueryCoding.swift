@@ -161,6 +161,10 @@ extension RecordQuery {
             writer.write(111 as UInt8)
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(name: after.raw) }
+        case .bodies(let ask):
+            writer.write(150 as UInt8)
+            writer.write(count: ask.bodies.count)
+            for body in ask.bodies { writer.write(body: body) }
         }
         return writer.bytes
     }
@@ -254,6 +258,10 @@ extension RecordQuery {
         case 111:
             let after = try reader.flag() ? AssetID(try reader.name()) : nil
             ask = .lostFiles(LostFilesAsk(after: after))
+        case 150:
+            var bodies: [BodyID] = []
+            for _ in 0..<(try reader.count(minimumSize: 16)) { bodies.append(try reader.body()) }
+            ask = .bodies(BodiesAsk(bodies))
         case 123:
             ask = .assetRows(AssetRowsAsk(after: try reader.flag() ? try reader.prefixed() : nil))
         default: throw DecodingError(.malformed, at: reader.offset - 1)

@@ -20,7 +20,7 @@ extension RecordCommand {
             case .modifyDocuments(let modify): modify.database
             case .resealFields(let reseal): reseal.database
             case .rewrapKey(let rewrap): rewrap.database
-            case .schema, .continueJobs, .recover, .loseBody, .forgetOutcomes: nil
+            case .schema, .continueJobs, .recover, .loseBody, .findBody, .forgetOutcomes: nil
             }
         }
         set {
@@ -71,7 +71,7 @@ extension RecordCommand {
             case .rewrapKey(var rewrap):
                 rewrap.database = newValue
                 self = .rewrapKey(rewrap)
-            case .schema, .continueJobs, .recover, .loseBody, .forgetOutcomes: break
+            case .schema, .continueJobs, .recover, .loseBody, .findBody, .forgetOutcomes: break
             }
         }
     }

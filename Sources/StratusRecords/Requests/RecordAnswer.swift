@@ -37,6 +37,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case heldRecords(HeldRecords)
     case sealedRecords(SealedPage)
     case lostFiles(LostFiles)
+    case bodies(FoundBodies)
     case assetRows(AssetRowFaults)
     case wrappedKeys(WrappedKeysPage)
     case refused(RequestRefusal)

@@ -28,6 +28,8 @@ package enum RecordCommand: Sendable, Equatable {
     case putKey(PutKey)
     /// Stratus' own.
     case loseBody(LoseBody)
+    /// Stratus' own: after copies of a lost body came from another disk.
+    case findBody(FindBody)
     /// The gateway's: before zones are made in buckets of a private database.
     case noteBuckets(NoteBuckets)
     case modifyKeyValues(ModifyKeyValues)

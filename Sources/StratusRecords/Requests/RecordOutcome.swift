@@ -21,6 +21,8 @@ package enum RecordOutcome: Sendable, Equatable {
     case key(DatabaseKey)
     /// Whether there is such a body.
     case bodyLost(Bool)
+    /// Whether the row is there, and calls the body lost no more.
+    case bodyFound(Bool)
     case resealed(ResealedFields)
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)

@@ -46,6 +46,7 @@ package struct RecordQuery: Sendable, Equatable {
         case heldRecords(HeldRecordsAsk)
         case sealedRecords(SealedAsk)
         case lostFiles(LostFilesAsk)
+        case bodies(BodiesAsk)
         /// What the rows of files say, compared with each other. For Stratus itself.
         case assetRows(AssetRowsAsk)
         /// The keys of databases under one key of a container. For Stratus itself.

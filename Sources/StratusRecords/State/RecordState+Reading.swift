@@ -88,6 +88,9 @@ extension RecordState {
         case .lostFiles(let ask):
             return QueryAnswer(
                 body: try self.lostFiles(ask, query.principal, over: rows).encoded())
+        case .bodies(let ask):
+            return QueryAnswer(
+                body: try self.bodies(ask, query.principal, over: rows).encoded())
         case .assetRows(let ask):
             return QueryAnswer(
                 body: try self.assetRows(ask, query.principal, over: rows).encoded())
@@ -292,7 +295,7 @@ extension RecordQuery {
         case .documents(let ask): ask.database
         case .sealedRecords(let ask): ask.database
         case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles,
-            .wrappedKeys, .assetRows:
+            .wrappedKeys, .assetRows, .bodies:
             nil
         }
     }

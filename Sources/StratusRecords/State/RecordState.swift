@@ -126,6 +126,9 @@ package struct RecordState: Sendable {
             // Whoever applies commands does it.
             let outcome = RecordOutcome.jobs(JobProgress(rowCount: 0, hasMore: false))
             return Outcome(.decided, body: outcome.encoded())
+        case .findBody(let find):
+            let outcome = try self.apply(find, of: command, at: position, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())

@@ -20,6 +20,8 @@ final class AssetShells: ProcessPart, @unchecked Sendable {
     /// The last entry of which the keeper was told everything.
     private(set) var told: [GroupID: (index: LogIndex, milliseconds: Int64)] = [:]
     let asks: PeerAsks
+    /// The stores that the keeper has open.
+    private var stores: [GroupID: WeakCopies] = [:]
 
     init(_ life: ProcessLife) {
         let inbox = KeeperInbox()
@@ -129,6 +131,17 @@ final class AssetShells: ProcessPart, @unchecked Sendable {
         self.asks.answer(response.number, response.answer)
     }
 
+    // MARK: Damage
+
+    func opened(_ store: ObservedCopies, of group: GroupID) {
+        self.stores[group] = WeakCopies(store: store)
+    }
+
+    /// A disk loses its copies of a body, if somebody has them open.
+    func takeAway(_ body: BodyID, of group: GroupID) {
+        self.stores[group]?.store?.takeAway(body)
+    }
+
     // MARK: What rows say
 
     func post(_ event: RowsEvent, of group: GroupID) { self.inbox.post(event, of: group) }
@@ -158,4 +171,8 @@ final class AssetShells: ProcessPart, @unchecked Sendable {
         _ = await self.asks.ask(
             .command(command), of: group, at: self.life.node.id, patience: .seconds(1))
     }
+}
+
+private struct WeakCopies {
+    weak var store: ObservedCopies?
 }

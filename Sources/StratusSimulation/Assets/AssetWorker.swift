@@ -10,9 +10,9 @@ import StratusStorage
 /// One client and the gateway that serves it, on one node: uploads, saves, deletes, downloads. It
 /// ends with the process.
 struct AssetWorker: Sendable {
-    private let life: ProcessLife
+    let life: ProcessLife
     private let number: Int
-    private let assets: AssetWorld
+    let assets: AssetWorld
 
     init(_ life: ProcessLife, number: Int) {
         self.life = life
@@ -21,7 +21,7 @@ struct AssetWorker: Sendable {
         self.assets = assets
     }
 
-    private var world: SimulatedWorld { self.life.node.world }
+    var world: SimulatedWorld { self.life.node.world }
 
     func run() async {
         while !self.life.isGone {
@@ -36,12 +36,13 @@ struct AssetWorker: Sendable {
             case 5: await self.delete(name, in: group)
             default: await self.download(name, of: group)
             }
+            if self.assets.draw(30) == 0 { await self.loseAndAdopt(in: group) }
         }
     }
 
     // MARK: Uploads
 
-    private func members(of group: GroupID) -> Configuration? {
+    func members(of group: GroupID) -> Configuration? {
         let replica = self.life.isGone ? nil : self.life.node.host?.replica(of: group)
         guard let configuration = replica?.raft.configuration, !configuration.voters.isEmpty
         else { return nil }
@@ -247,14 +248,14 @@ struct AssetWorker: Sendable {
 
     // MARK: Requests
 
-    private enum Decision {
+    enum Decision {
         case decided(RecordOutcome)
         /// No leader has appended it, or will.
         case notExecuted
         case unknown
     }
 
-    private func submit(
+    func submit(
         _ command: RecordCommand, in group: GroupID, as principal: Principal
     ) async -> Decision {
         let envelope = AssetWorld.command(command, as: principal, in: self.world)
@@ -267,8 +268,12 @@ struct AssetWorker: Sendable {
         }
     }
 
-    private func read(_ ask: RecordQuery.Ask, of group: GroupID) async -> RecordAnswer? {
-        let principal = if case .asset = ask { RecordWorld.system } else { RecordWorld.users[0] }
+    func read(_ ask: RecordQuery.Ask, of group: GroupID) async -> RecordAnswer? {
+        let principal =
+            switch ask {
+            case .asset, .bodies: RecordWorld.system
+            default: RecordWorld.users[0]
+            }
         let query = RecordQuery(principal: principal, ask).enveloped()
         guard case .answer(let answer) = await self.ask(.query(query), of: group) else {
             return nil

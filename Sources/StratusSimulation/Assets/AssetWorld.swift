@@ -11,7 +11,9 @@ final class AssetWorld: @unchecked Sendable {
         var namedAt: LogIndex
         /// Zero: some entry dropped it, and nobody heard which.
         var droppedAt: LogIndex?
-        var isLost = false
+        var lostAt = LogIndex.zero
+        /// A body that was found again is named anew.
+        var isLost: Bool { self.lostAt > self.namedAt }
     }
 
     static let chunkSize: UInt32 = 64
@@ -98,7 +100,12 @@ final class AssetWorld: @unchecked Sendable {
             case .dropped(let body, _, let index):
                 if self.namings[group]?[body]?.droppedAt == nil { self.count("bodies dropped") }
                 self.namings[group]?[body]?.droppedAt = index
-            case .lost(let body, _, _): self.namings[group]?[body]?.isLost = true
+            case .lost(let body, _, let index): self.namings[group]?[body]?.lostAt = index
+            case .found(let body):
+                if let naming = self.namings[group]?[body.body], body.namedAt > naming.namedAt {
+                    self.namings[group]?[body.body]?.namedAt = body.namedAt
+                    self.count("bodies found again")
+                }
             case .unlisted: break
             }
         }
@@ -112,6 +119,12 @@ final class AssetWorld: @unchecked Sendable {
         where naming.droppedAt == nil && !bodies.contains(body) {
             self.namings[group]?[body]?.droppedAt = .zero
         }
+    }
+
+    /// Bodies that rows name and do not call lost, as far as anybody has heard.
+    func present(in group: GroupID) -> [BodyID] {
+        (self.namings[group] ?? [:]).filter { $0.value.droppedAt == nil && !$0.value.isLost }
+            .keys.sorted()
     }
 
     /// Whether rows as applied or rows as durable name the body.

@@ -38,6 +38,7 @@ final class ObservedCopies: CopyStore {
             sound[copy.name] = CRC32C.of(bytes)
         }
         if !life.isGone { life.simulation.opened(sound, of: group, on: life.node) }
+        life.node.assets?.opened(self, of: group)
     }
 
     func put(_ copies: [StoredCopy]) throws(StoreError) -> [HeldCopy] {
@@ -57,6 +58,18 @@ final class ObservedCopies: CopyStore {
             throw error
         }
         self.life.simulation.removed(names, of: self.group, on: self.life.node, isSure: true)
+    }
+
+    /// Damage: the copies of a body are gone, and nobody was told.
+    func takeAway(_ body: BodyID) {
+        guard !self.life.isGone, let assets = self.life.simulation.assets,
+            let page = try? self.store.held(from: CopyName(body: body, ordinal: 0), limit: 100)
+        else { return }
+        let names = page.map(\.name).filter { $0.body == body }
+        let isSure = (try? self.store.remove(names)) != nil
+        for name in names {
+            assets.removed(name, of: self.group, on: self.life.node.id, isSure: isSure)
+        }
     }
 
     func copy(_ name: CopyName) throws(StoreError) -> Bytes? { try self.store.copy(name) }

@@ -189,7 +189,7 @@ package struct PlantedBugSearch {
         case .digestsNotCompared: .divergence
         case .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
             .jointLeftWithoutCopies, .copyAnsweredBeforeSync, .copiesRemovedAtApply,
-            .startNotCompared:
+            .startNotCompared, .foundTakenAsHeld:
             .assets
         case .cursorNotCompared, .cursorMovedBeforePosted, .eventOfNow, .deletionMatchedAfter,
             .sinceIgnored, .onceKept, .markClearedThoughNewer, .oldestKeptWhenCoalesced,

@@ -35,7 +35,7 @@ extension RecordCommand {
             .modifyKeyValues, .modifyDocuments:
             self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
-            .loseBody, .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets,
+            .loseBody, .findBody, .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets,
             .resealFields,
             .rewrapKey:
             nil

@@ -36,28 +36,15 @@ final class PackFile {
     }
 
     /// Opens a pack that is there. Nil: neither its header nor its first record is sound.
-    ///
-    /// The first record repeats what the header says, so one of them may rot.
     static func open(_ number: UInt64, in directory: PackDirectory, _ files: any Files)
         throws(DiskError) -> PackFile?
     {
         let path = directory.pack(number)
         let file = try files.open(path, create: false)
-        let start = PackFormat.headerSize
-        let bytes = try Self.read(start + PackFormat.recordHeaderSize, of: file, at: 0)
+        let bytes = try Self.read(PackScan.startSize, of: file, at: 0)
+        let header = PackScan.header(bytes, of: directory.group, number: number)
         let end = try file.length
-        if let header = try? PackFormat.decodeHeader(Bytes(bytes.prefix(start))),
-            header.group == directory.group, header.number == number
-        {
-            return PackFile(header, path, file, end: end)
-        }
-        guard bytes.count == start + PackFormat.recordHeaderSize else { return nil }
-        let salt = bytes[(start + 8)..<(start + 16)].reversed().reduce(0 as UInt64) {
-            $0 << 8 | UInt64($1)
-        }
-        let header = PackHeader(group: directory.group, number: number, salt: salt)
-        let first = PackFormat.record(Bytes(bytes[start...]), at: UInt64(start), in: header)
-        return first == nil ? nil : PackFile(header, path, file, end: end)
+        return header.map { PackFile($0, path, file, end: end) }
     }
 
     // MARK: Writing

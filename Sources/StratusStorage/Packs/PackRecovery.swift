@@ -115,60 +115,16 @@ struct PackRecovery {
     }
 
     /// The sound records of a part of a pack, and the place behind the last of them.
-    ///
-    /// Behind an unsound place the next sound record is looked for: where one follows it is rot,
-    /// and only what is unsound is missing. Where none follows it is a tear.
     private func scan(
         _ pack: PackFile, from start: UInt64, to limit: UInt64, readsContent: Bool
     ) throws(DiskError) -> ([PackRecord], UInt64) {
-        var records: [PackRecord] = []
-        var position = start
-        var end = start
-        while position + UInt64(PackFormat.recordHeaderSize) <= limit {
-            guard let record = try pack.record(at: position), record.end <= limit else {
-                guard let next = try self.nextRecord(in: pack, behind: position, limit) else {
-                    break
-                }
-                position = next
-                continue
-            }
-            position = record.end
-            let reads = readsContent && !self.limits.bugs.contains(.tornCopyIndexed)
-            if reads, try pack.content(of: record) == nil { continue }
-            records.append(record)
-            end = record.end
-        }
-        return (records, end)
-    }
-
-    /// The next place behind `position` where a sound record begins.
-    private func nextRecord(in pack: PackFile, behind position: UInt64, _ limit: UInt64)
-        throws(DiskError) -> UInt64?
-    {
-        let step = UInt64(PackFormat.alignment)
-        let blockSize: UInt64 = 64 << 10
-        var start = position + step
-        while start + UInt64(PackFormat.recordHeaderSize) <= limit {
-            // Each block overlaps the next, so that no header lies across two.
-            let count = Int(min(blockSize, limit - start))
-            let block = try pack.bytes(count, at: start)
-            if block.count < PackFormat.recordHeaderSize { return nil }
-            var offset = 0
-            while offset + PackFormat.recordHeaderSize <= block.count {
-                // A look at one letter spares most of the checksums.
-                if block[offset] == UInt8(ascii: "S") {
-                    let bytes = Bytes(block[offset..<(offset + PackFormat.recordHeaderSize)])
-                    let place = start + UInt64(offset)
-                    if let record = PackFormat.record(bytes, at: place, in: pack.header),
-                        record.end <= limit
-                    {
-                        return place
-                    }
-                }
-                offset += PackFormat.alignment
-            }
-            start += UInt64(offset)
-        }
-        return nil
+        let reads = readsContent && !self.limits.bugs.contains(.tornCopyIndexed)
+        return try PackScan.records(
+            in: pack.header, from: start, to: limit,
+            read: { (count, position) throws(DiskError) in try pack.bytes(count, at: position) },
+            isSound: { (record) throws(DiskError) in
+                if !reads { return true }
+                return try pack.content(of: record) != nil
+            })
     }
 }

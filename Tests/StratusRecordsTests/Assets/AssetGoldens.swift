@@ -60,8 +60,18 @@ enum AssetGoldens {
             .putKey(PutKey(database: Bench.privateDatabase, version: 1, key: Self.key))
         ),
         ("command-lose-body-1", .loseBody(LoseBody(body: BodyID(0xB1)))),
+        ("command-find-body-1", .findBody(Self.find)),
         ("command-modify-records-3", .modifyRecords(Self.modify)),
     ]
+
+    static let find = FindBody(
+        body: BodyID(0xB1), orphanAfterMilliseconds: 1_234_567,
+        storers: [
+            CopyHolding(node: NodeID(1), at: LogIndex(7)),
+            CopyHolding(node: NodeID(300), at: LogIndex(1 << 40)),
+        ])
+    static let bodiesAsk = BodiesAsk([BodyID(0xB1), BodyID(.max)])
+    static let bodies = FoundBodies([Self.pin().manifest(of: 1, namedAt: LogIndex(9)), nil])
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [
         (
@@ -71,6 +81,7 @@ enum AssetGoldens {
         ("outcome-held-1", .held([nil, HeldAsset(fileChecksum: "AbCd", size: 300)])),
         ("outcome-key-1", .key(DatabaseKey(version: 2, key: Self.key))),
         ("outcome-body-lost-1", .bodyLost(true)),
+        ("outcome-body-found-1", .bodyFound(true)),
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -79,6 +90,7 @@ enum AssetGoldens {
         .judge(JudgeAsk(Self.modify, schemaVersion: 3)),
         .lostFiles(LostFilesAsk()), .lostFiles(LostFilesAsk(after: AssetID(0xA1))),
         .assetRows(AssetRowsAsk()), .assetRows(AssetRowsAsk(after: [1, 2, 3])),
+        .bodies(Self.bodiesAsk),
     ]
 
     static let rowFaults = AssetRowFaults(
@@ -107,7 +119,7 @@ enum AssetGoldens {
                         asset: AssetID(0xA2), database: Bench.publicDatabase, fileChecksum: "",
                         size: 0, holder: nil),
                 ], next: AssetID(0xA2))),
-        .assetRows(Self.rowFaults), .assetRows(AssetRowFaults()),
+        .assetRows(Self.rowFaults), .assetRows(AssetRowFaults()), .bodies(Self.bodies),
         .key(DatabaseKey(version: 2, key: nil)),
         .use(
             StorageUse(recordCount: 3, size: 9), zoneCount: 2,
@@ -191,6 +203,23 @@ enum AssetGoldens {
         let answer = RecordAnswer.assetRows(AssetGoldens.rowFaults)
         let told = GoldenTests.hexadecimal(answer.encoded())
         #expect(told == (try GoldenTests.golden("answer-asset-rows-1")), "now \(told)")
+    }
+
+    @Test func `bodies are asked for and answered in their bytes`() throws {
+        let query = RecordQuery(principal: Bench.system, .bodies(AssetGoldens.bodiesAsk))
+        let asked = GoldenTests.hexadecimal(query.encoded())
+        #expect(asked == (try GoldenTests.golden("query-bodies-1")), "now \(asked)")
+        let told = GoldenTests.hexadecimal(RecordAnswer.bodies(AssetGoldens.bodies).encoded())
+        #expect(told == (try GoldenTests.golden("answer-bodies-1")), "now \(told)")
+    }
+
+    @Test func `a body that too many nodes have is malformed`() {
+        var find = AssetGoldens.find
+        find.storers = Array(repeating: find.storers[0], count: PinAsset.storerCountMax + 1)
+        let bytes = RecordCommand.findBody(find).encoded()
+        #expect(throws: DecodingError.self) {
+            _ = try RecordCommand(decoding: bytes, container: Bench.container)
+        }
     }
 
     @Test func `the rows of assets are laid out as ever`() throws {

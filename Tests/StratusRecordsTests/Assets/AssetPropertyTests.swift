@@ -285,6 +285,11 @@ struct AssetLife<Rows: RowStore> {
         guard try self.bench.apply(.loseBody(LoseBody(body: body))) == .bodyLost(true) else {
             throw BenchError("a named body is unknown")
         }
+        guard Bool.random(using: &self.random) else { return }
+        let find = FindBody(body: body, orphanAfterMilliseconds: .max, storers: [])
+        guard try self.bench.apply(.findBody(find)) == .bodyFound(true) else {
+            throw BenchError("a lost body is unknown")
+        }
     }
 
     private func record(_ name: String, in zone: String) throws -> Record? {
@@ -339,6 +344,8 @@ struct AssetLife<Rows: RowStore> {
                 guard self.bodies.remove(body) != nil else { return "dropped and not named" }
             case .lost(let body, _, _):
                 guard self.bodies.contains(body) else { return "lost and not named" }
+            case .found(let body):
+                guard self.bodies.contains(body.body) else { return "found and not named" }
             case .unlisted: return "changes are missing"
             }
         }

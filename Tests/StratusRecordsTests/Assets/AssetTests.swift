@@ -462,6 +462,69 @@ import Testing
                 == .pinned(PinnedAsset(asset: AssetID(2), fileChecksum: "sum9", isShared: true)))
     }
 
+    private mutating func find(
+        _ body: UInt128, until milliseconds: Int64 = .max, as principal: Principal = Bench.system
+    ) throws -> RecordOutcome {
+        try self.bench.apply(
+            .findBody(
+                FindBody(
+                    body: BodyID(body), orphanAfterMilliseconds: milliseconds, storers: [])),
+            as: principal)
+    }
+
+    @Test mutating func `a lost body that was found can be read and shared again`() throws {
+        _ = try self.bench.pin(1, content: 9, size: 600)
+        let body = BodyID(1_000_001)
+        #expect(try self.find(1_000_001) == .bodyFound(true))
+        #expect(try self.find(5) == .bodyFound(false))
+        _ = try self.bench.apply(.loseBody(LoseBody(body: body)))
+        let lost = try #require(try self.asset(1)?.body)
+        #expect(
+            try self.find(1_000_001, until: self.bench.milliseconds)
+                == .refused(RequestRefusal(.pinTooLate)))
+        #expect(
+            try self.find(1_000_001, as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
+        #expect(try self.asset(1)?.body == lost)
+        #expect(try self.find(1_000_001) == .bodyFound(true))
+        let found = try #require(try self.asset(1)?.body)
+        #expect(!found.isLost)
+        #expect(found.namedAt == LogIndex(self.bench.index))
+        #expect(found.chunks == lost.chunks)
+        #expect(self.bench.changes.last == .found(found))
+        #expect(try self.lost().files.isEmpty)
+        #expect(
+            try self.bench.pin(2, content: 9, size: 600)
+                == .pinned(PinnedAsset(asset: AssetID(1), fileChecksum: "sum9", isShared: true)))
+    }
+
+    @Test mutating func `bodies are told in the order of the question, for Stratus itself`() throws
+    {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        let known = BodyID(1_000_001)
+        guard
+            case .bodies(let found) = try self.bench.ask(
+                .bodies(BodiesAsk([BodyID(5), known, known])))
+        else {
+            Issue.record("no bodies")
+            return
+        }
+        #expect(found.bodies.map { $0?.body } == [nil, known, known])
+        #expect(
+            try self.bench.ask(.bodies(BodiesAsk([known])), as: Bench.user)
+                == .refused(RequestRefusal(.accessDenied)))
+        let many = Array(repeating: known, count: BodiesAsk.countMax + 1)
+        #expect(
+            try self.bench.ask(.bodies(BodiesAsk(many)))
+                == .refused(RequestRefusal(.tooManyItems, "256")))
+    }
+
+    @Test func `the nodes that have a found body are checked as those of a pin`() {
+        let command = RecordCommand.findBody(AssetGoldens.find).enveloped(
+            container: Bench.container, identity: RequestIdentity(high: 1, low: 2),
+            deadlineMilliseconds: 1, schemaVersion: 0, principal: Bench.system)
+        #expect(RecordState.holdings(in: command) == AssetGoldens.find.storers)
+    }
+
     @Test mutating func `jobs are asked for when something ends`() throws {
         #expect(
             try self.bench.ask(.work(asOf: .max)) == .work(isWaiting: false, willWait: false))

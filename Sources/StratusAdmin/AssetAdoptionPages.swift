@@ -1,0 +1,131 @@
+import StratusHTTP
+import StratusModel
+import StratusRuntime
+
+/// `/v1/assets/wanted` and `/v1/assets/adopt`: copies from another disk come back.
+enum AssetAdoptionPages {
+    static let adoptPath = "/v1/assets/adopt"
+    static let bodyCountMax = 256
+
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "POST", "/v1/assets/wanted", need: .node,
+            body: "`partition`, and `bodies`: names of up to 256 bodies",
+            answer:
+                "for each body, in their order, whether copies of it are wanted: a file is lost, or "
+                + "a member lacks some; it may end sooner"
+        ) { try await Self.wanted($0) },
+        AdminRoute(
+            "POST", Self.adoptPath, need: .node,
+            body:
+                "copies of the body of `?partition=` and `?body=`: 4 bytes with the number of each, "
+                + "4 with its size, little-endian, and its bytes",
+            answer: "how many were taken, and what became of the body"
+        ) { try await Self.adopt($0) },
+    ]
+
+    private static func wanted(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let json = try await exchange.json()
+        let group = try Self.group(json["partition"]?.int64)
+        guard let names = json["bodies"]?.array, (1...Self.bodyCountMax).contains(names.count)
+        else { throw AdminRefusal.bad("'bodies' must name 1 to \(Self.bodyCountMax) bodies") }
+        let bodies = try names.map { try Self.body($0.string) }
+        let needs: [BodyNeed?]
+        do throws(NodeControlFailure) {
+            needs = try await exchange.control.needs(of: bodies, in: group)
+        } catch { throw Self.refusal(error) }
+        var answer = JSONWriter()
+        answer.object {
+            $0.member("bodies", objects: Array(zip(bodies, needs))) { json, one in
+                json.member("body", String(one.0.raw, radix: 16))
+                json.member("known", one.1 != nil)
+                guard let need = one.1 else { return }
+                json.member("wanted", need.isWanted)
+                json.member("lost", need.isLost)
+                json.member("chunks", Int64(need.chunkCount))
+            }
+        }
+        return AdminAnswer.json(answer.finish())
+    }
+
+    private static func adopt(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let group = try Self.group(exchange.query?["partition"].flatMap { Int64($0) })
+        let body = try Self.body(exchange.query?["body"])
+        let adopted: AdoptedBody
+        do throws(NodeControlFailure) {
+            adopted = try await exchange.control.adopt(
+                body, in: group, CopyFrames(exchange.request.body))
+        } catch { throw Self.refusal(error) }
+        if adopted.takenCount > 0 {
+            await exchange.noteAfterwards(
+                "assets adopt", "body \(String(body.raw, radix: 16)): \(adopted.state.rawValue)")
+        }
+        var answer = JSONWriter()
+        answer.object {
+            $0.member("state", adopted.state.rawValue)
+            $0.member("taken", Int64(adopted.takenCount))
+            $0.member("unsound", Int64(adopted.unsoundCount))
+        }
+        return AdminAnswer.json(answer.finish())
+    }
+
+    /// Partitions are numbered from 0, and the system group comes before them.
+    private static func group(_ partition: Int64?) throws(AdminRefusal) -> GroupID {
+        guard let partition, (0..<Int64(UInt16.max)).contains(partition) else {
+            throw .bad("'partition' must be the number of a partition")
+        }
+        return GroupID(UInt16(partition + 1))
+    }
+
+    private static func body(_ text: String?) throws(AdminRefusal) -> BodyID {
+        guard let text, text.utf8.count <= 32, let raw = UInt128(text, radix: 16) else {
+            throw .bad("a body is named by up to 32 hexadecimal digits")
+        }
+        return BodyID(raw)
+    }
+
+    private static func refusal(_ failure: NodeControlFailure) -> AdminRefusal {
+        switch failure {
+        case .refused(let reason): .bad(reason)
+        case .failed(let reason): AdminRefusal(500, "INTERNAL_ERROR", reason)
+        case .unavailable, .outcomeUnknown, .overtaken:
+            AdminRefusal(
+                503, "TRY_AGAIN_LATER",
+                "the partition does not answer now: what was taken stays, so try again later")
+        }
+    }
+}
+
+/// What members have of a body that a row names.
+package struct BodyNeed: Sendable, Equatable {
+    package var chunkCount: Int
+    package var isLost: Bool
+    package var isWanted: Bool
+
+    package init(chunkCount: Int, isLost: Bool, isWanted: Bool) {
+        self.chunkCount = chunkCount
+        self.isLost = isLost
+        self.isWanted = isWanted
+    }
+}
+
+package struct AdoptedBody: Sendable, Equatable {
+    package enum State: String, Sendable {
+        /// No row names the body.
+        case unknown
+        /// Every member has all of it.
+        case held
+        /// It was lost, and is no more.
+        case found
+        /// A chunk is still missing, or a member is away.
+        case incomplete
+    }
+
+    package var state: State
+    /// Copies that a member has stored.
+    package var takenCount = 0
+    /// Copies that are not as the row says.
+    package var unsoundCount = 0
+
+    package init(_ state: State) { self.state = state }
+}
