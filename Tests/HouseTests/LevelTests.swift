@@ -14,6 +14,7 @@ import Testing
     /// Encoders without a level, and why.
     static let exempt: [String: String] = [
         "Base64URL": "text for people and clients",
+        "CopyFrame": "what administrators send",
         "BatchEncoder": "cannot be copied, so cannot conform: LogFormat says it",
     ]
 
