@@ -91,8 +91,9 @@ struct SimulationProgram {
     }
 
     private func options(_ seed: UInt64, _ invocation: Invocation) -> SimulationOptions {
-        var options = SimulationOptions(seed: seed, drawsMix: invocation["mix"] == nil)
-        if let name = invocation["mix"] {
+        let name = invocation["mix"] ?? Self.mix(of: seed, invocation)?.rawValue
+        var options = SimulationOptions(seed: seed, drawsMix: name == nil)
+        if let name {
             guard let mix = SimulationOptions.Mix(rawValue: name) else {
                 Self.refuse(
                     "'--mix' wants one of "
@@ -106,7 +107,7 @@ struct SimulationProgram {
             options.holdsRecords = true
             options.holdsDocuments = true
         }
-        if invocation["mix"] != nil || invocation.flag("records") { options.drawZones(seed: seed) }
+        if name != nil || invocation.flag("records") { options.drawZones(seed: seed) }
         if invocation.flag("zones") { options.spreadZones() }
         if invocation.flag("links") { options.usesLinks = true }
         if invocation.flag("rebuilds") { options.rebuildsFiles = true }
@@ -128,6 +129,15 @@ struct SimulationProgram {
             options.bugs.append(bug)
         }
         return options
+    }
+
+    /// Every eighth seed has clients of files, who take the place of all others, unless the command
+    /// line says something of the clients or the world.
+    private static func mix(of seed: UInt64, _ invocation: Invocation) -> SimulationOptions.Mix? {
+        let isSaid = ["records", "documents", "zones", "links", "rebuilds"].contains {
+            invocation.flag($0)
+        }
+        return !isSaid && seed % 8 == 7 ? .assets : nil
     }
 
     // MARK: One seed
