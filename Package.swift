@@ -113,7 +113,7 @@ let package = Package(
             name: "StratusControl",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusHTTP", "StratusCommandLine", "StratusTLS",
-                "StratusRuntime", "StratusProcess",
+                "StratusSealing", "StratusRuntime", "StratusProcess",
             ], swiftSettings: house + release),
         .target(
             name: "StratusStorage",

@@ -201,6 +201,8 @@ struct AdminServices: Sendable {
     let cluster: (any ClusterControl)?
     /// Nil if this node sends no pushes.
     let push: (any PushControl)?
+    /// What reads the files of exports; nil if this node has none.
+    let files: (any ExportedFiles)?
 }
 
 /// An error that ends a request, in words.

@@ -36,11 +36,11 @@ package struct AdminHandler: HTTPHandler {
     package init(
         control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings,
         directory: Directory? = nil, cluster: (any ClusterControl)? = nil,
-        push: (any PushControl)? = nil
+        push: (any PushControl)? = nil, files: (any ExportedFiles)? = nil
     ) {
         self.services = AdminServices(
             control: control, health: health, metrics: metrics, log: log, directory: directory,
-            cluster: cluster, push: push)
+            cluster: cluster, push: push, files: files)
         self.settings = settings
         self.refused = metrics.counter(
             "stratus_administrators_refused_total",
@@ -56,6 +56,10 @@ package struct AdminHandler: HTTPHandler {
     package func bodyLimit(for head: RequestHead) -> ByteCount {
         // Copies are taken one by one.
         head.path == AssetAdoptionPages.adoptPath ? ByteCount(.max) : .mebibytes(1)
+    }
+
+    package func patience(for head: RequestHead) -> RequestPatience {
+        AdminRoute.fitting(head.path).contains { $0.route.isLong } ? .transfer : .usual
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {

@@ -37,6 +37,7 @@ package enum AdminPagesReference {
         let container = "/v1/containers/{container}/environments/{environment}/"
         if route.need == .cluster { return "The cluster" }
         if template.hasPrefix("/v1/users") { return "People" }
+        if template.hasPrefix("/v1/exports") { return "Files of an export" }
         if template.hasPrefix("/v1/audit") { return "The audit trail" }
         if template.hasPrefix("/v1/sealing-keys") { return "Keys that seal tokens" }
         if template.hasPrefix("/v1/push") || template.hasPrefix(container + "push") {

@@ -24,6 +24,8 @@ package struct AdminRoute: Sendable {
     package let template: String
     package let role: Role
     package let need: Need
+    /// Whether the answer may take longer than ``HTTPTimeouts/total``, as long as its bytes move.
+    package let isLong: Bool
     /// The fields of the body, or what it is in words; empty: there is none.
     package let body: String
     /// What the answer is.
@@ -33,13 +35,14 @@ package struct AdminRoute: Sendable {
 
     init(
         _ method: String, _ template: String, role: Role = .administrator, need: Need = .people,
-        body: String = "", answer: String,
+        isLong: Bool = false, body: String = "", answer: String,
         run: @escaping @Sendable (AdminExchange) async throws -> HTTPResponse
     ) {
         self.method = method
         self.template = template
         self.role = role
         self.need = need
+        self.isLong = isLong
         self.body = body
         self.answer = answer
         self.run = run
@@ -56,6 +59,7 @@ package struct AdminRoute: Sendable {
         + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
         + SealingKeyPages.routes + EncryptionKeyPages.routes + PushPages.routes
         + ClusterPages.routes + ClusterChanges.routes
+        + ExportPages.routes
 
     /// The values of the names in braces, if the path is of this route.
     func parameters(in path: [String]) -> [String: String]? {

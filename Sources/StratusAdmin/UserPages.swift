@@ -41,8 +41,11 @@ enum UserPages {
             answer: "the path of a page where the person chooses a password"
         ) { try await Self.makeResetLink($0) },
         AdminRoute(
-            "POST", "/v1/users/{email}/export", body: "container, environment",
-            answer: "what the container holds about the person, as JSON lines"
+            "POST", "/v1/users/{email}/export", isLong: true,
+            body: "container, environment, files",
+            answer:
+                "what the container holds about the person, as JSON lines; with `files` also a line "
+                + "with `fetch` for each file"
         ) { try await Self.export($0, $0.json()) },
         AdminRoute(
             "POST", "/v1/users/{email}/sign-in", body: "container, environment, stays",
@@ -182,13 +185,28 @@ enum UserPages {
     {
         let id = try await Self.account(exchange)
         let container = try Self.container(body)
-        guard let archive = try await UserArchive(exchange.directory).export(id, in: container)
+        let files = try Self.files(exchange, body)
+        guard
+            let archive = try await UserArchive(exchange.directory).export(
+                id, in: container, files: files)
         else { throw AdminRefusal.missing("user") }
-        try await exchange.note("user export", "\(id)", container)
+        try await exchange.note(
+            "user export", files == nil ? "\(id)" : "\(id) with files", container)
         return HTTPResponse(
             status: 200,
             headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
             body: .stream(archive, length: nil))
+    }
+
+    /// Nil: they are not asked for.
+    private static func files(_ exchange: AdminExchange, _ body: JSONValue) throws(AdminRefusal)
+        -> (any ExportedFiles)?
+    {
+        guard body["files"]?.bool ?? false else { return nil }
+        guard let files = exchange.services.files else {
+            throw AdminRefusal(404, "NOT_FOUND", "this node has no files")
+        }
+        return files
     }
 
     private static func signIn(_ exchange: AdminExchange, _ body: JSONValue) async throws

@@ -20,9 +20,14 @@ final class ArchiveLines: ResponseBody {
 
     private let form: RecordForm
     private let keys: DatabaseKeys?
+    private let files: (any ExportedFiles)?
 
-    init(head: Bytes, walk: ArchiveWalk, form: RecordForm, keys: DatabaseKeys?) {
+    init(
+        head: Bytes, walk: ArchiveWalk, form: RecordForm, keys: DatabaseKeys?,
+        files: (any ExportedFiles)? = nil
+    ) {
         self.keys = keys
+        self.files = files
         self.state = Mutex((head, walk))
         self.form = form
     }
@@ -52,7 +57,7 @@ final class ArchiveLines: ResponseBody {
                     walk = place
                     continue
                 }
-                return self.lines(records, opened, in: database.scope)
+                return self.lines(records, opened, in: database)
             case .subscriptions(let found, let scope):
                 if !found.isEmpty { return self.lines(found, in: scope) }
             case .keyValues(let entries, let scope):
@@ -77,13 +82,14 @@ final class ArchiveLines: ResponseBody {
     }
 
     private func lines(
-        _ records: [Record], _ opened: OpenedFields, in scope: DatabaseScope
+        _ records: [Record], _ opened: OpenedFields, in database: DatabaseID
     ) -> Bytes {
         var lines = Bytes()
         for record in records {
+            let files = self.files == nil ? [] : ArchivedFile.all(of: record)
             var writer = JSONWriter(reserving: 512)
             writer.object {
-                $0.member("database", scope.name)
+                $0.member("database", database.scope.name)
                 $0.key("record")
                 self.form.record(record, opened, &$0)
                 let closed = opened.closed(of: record)
@@ -91,9 +97,17 @@ final class ArchiveLines: ResponseBody {
                     $0.key("unopened")
                     $0.array { list in for one in closed { list.write(one.field) } }
                 }
+                if !files.isEmpty {
+                    $0.member("files", objects: files) { json, file in
+                        json.member("field", file.field)
+                        json.member("file", file.name)
+                    }
+                }
             }
             lines += writer.finish()
             lines.append(0x0A)
+            guard let source = self.files else { continue }
+            for file in files { lines += file.line(in: database, from: source) }
         }
         return lines
     }

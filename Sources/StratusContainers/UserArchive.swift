@@ -45,9 +45,12 @@ package struct UserArchive: Sendable {
     // MARK: Export
 
     /// Nil: no such account.
-    package func export(_ id: AccountID, in container: ContainerReference) async throws
-        -> (any ResponseBody)?
-    {
+    ///
+    /// - Parameter files: names the files of records, for whoever reads their bytes; nil: the
+    ///   archive has their checksums and sizes only.
+    package func export(
+        _ id: AccountID, in container: ContainerReference, files: (any ExportedFiles)? = nil
+    ) async throws -> (any ResponseBody)? {
         guard let account = try await self.accounts.account(id) else { return nil }
         let name = self.store.keys.userRecordName(
             of: id, epoch: account.epoch, in: container)
@@ -62,10 +65,13 @@ package struct UserArchive: Sendable {
             $0.member("familyName", account.familyName)
             $0.member("isDiscoverable", account.isDiscoverable)
             $0.member("createdMilliseconds", account.createdMilliseconds)
+            if files != nil { $0.member("files", true) }
         }
+        try await files?.keepUp()
         let walk = try await self.walk(name, in: container)
         return ArchiveLines(
-            head: head.finish() + [0x0A], walk: walk, form: self.form, keys: self.keys)
+            head: head.finish() + [0x0A], walk: walk, form: self.form, keys: self.keys,
+            files: files)
     }
 
     private func walk(_ user: String, in container: ContainerReference) async throws -> ArchiveWalk

@@ -133,12 +133,28 @@ extension IdentityCommands {
                     ]),
                 CommandDefinition(
                     "export", "Print everything a container holds about a person, as JSON lines",
-                    options: [Self.email] + Self.container,
+                    discussion: [
+                        "With --assets the files go into a directory, one for each distinct file. "
+                            + "A record's line says under which names its files lie there. A file "
+                            + "that is there already and sound is not fetched again, so an "
+                            + "interrupted export can be repeated.",
+                        "Exit code 1 if a file cannot be had. Standard error names it, and the "
+                            + "others are written.",
+                    ],
+                    options: [Self.email] + Self.container + [
+                        .value(
+                            "assets", .directory,
+                            "Write the files of records here; made if it is missing")
+                    ],
                     examples: [
                         .init(
                             "stratusctl user export --email mara@example.org --container "
                                 + "iCloud.org.example.app > mara.jsonl",
-                            "To give a person their data")
+                            "To give a person their data"),
+                        .init(
+                            "stratusctl user export --email mara@example.org --container "
+                                + "iCloud.org.example.app --assets files > mara.jsonl",
+                            "With the bytes of their files"),
                     ]),
                 CommandDefinition(
                     "reset-link",

@@ -48,17 +48,9 @@ struct IdentityCommands: AdminConversation {
             return try await RemainsLoop(conversation: self).run(
                 waits: self.invocation.flag("wait"), receipt: nil)
         case ["user", "export"]:
-            var json = JSONWriter()
-            json.object {
-                $0.member("container", self.invocation.value("container"))
-                $0.member("environment", self.invocation.value("environment"))
-            }
-            var isWritten = true
-            try await self.client.pieces("POST", self.user("export"), body: json.finish()) {
-                isWritten = Terminal.write($0, to: Terminal.output)
-                return isWritten
-            }
-            return isWritten ? .success : .inputOutput
+            return try await ExportCommand(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case ["user", "disable"]:
             return try await self.change("POST", self.user("disable"), said: "disabled")
         case ["user", "enable"]:

@@ -465,9 +465,72 @@ def masters():
     node.stop()
 
 
+def exports(node):
+    """An export with files: whole, repeated, mended, and refused where it cannot write."""
+    person = ["--email", "mara@example.org"]
+    place = [*person, "--container", node.container]
+    directory, blocked = os.path.join(WORK, "exports", "mara"), os.path.join(WORK, "blocked")
+
+    def run(*arguments):
+        return subprocess.run([*node.control_words(), *arguments], capture_output=True, text=True)
+
+    def export(path=directory):
+        done = run("user", "export", *place, "--assets", path)
+        return done, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def read(name):
+        with open(os.path.join(directory, name), "rb") as file:
+            return file.read()
+
+    def summary(done, written, present):
+        return done.returncode == 0 and done.stderr == f"files: {written} written, {present} already there, 0 failed\n"
+
+    run("user", "add", *person)
+    own, node.token = node.token, run("user", "sign-in", *place).stdout.strip()
+    small, large = MARK * 3, random.Random(7).randbytes(700_000)
+    sent = {"equal-1": small, "equal-2": small, "long": large, "empty": b""}
+    try:
+        for record, data in sent.items():
+            save(node, record, {"value": upload(node, data, record)})
+        save(node, "public", {"value": json.loads(curl("--data-binary", "@-", tickets(
+            node, {"recordType": "Book", "recordName": "public", "fieldName": "cover"}, database="public")[0]["url"],
+            body=large[:1000])[2])["singleFile"]}, database="public")
+    finally:
+        node.token = own
+    sent["public"] = large[:1000]
+    done, lines = export()
+    named = {line["record"]["recordName"]: line["files"] for line in lines if "files" in line and "record" in line}
+    step("an export with files writes each once, and its lines name them",
+         summary(done, 4, 0) and sorted(named) == sorted(sent) and "fetch" not in done.stdout
+         and all(read(named[record][0]["file"]) == data for record, data in sent.items())
+         and named["equal-1"] == named["equal-2"] and named["long"][0]["field"] == "cover", (done.stderr, named))
+    paths = [os.path.join(directory, name) for name in os.listdir(directory)]
+    step("its owner alone may read them", len(paths) == 4 and os.stat(directory).st_mode & 0o777 == 0o700
+         and {os.stat(path).st_mode & 0o777 for path in paths} == {0o600}, os.listdir(directory))
+    before = {path: os.stat(path).st_ino for path in paths}
+    done, _ = export()
+    step("a repeated export fetches nothing",
+         summary(done, 0, 4) and before == {path: os.stat(path).st_ino for path in paths}, done.stderr)
+    name = named["long"][0]["file"]
+    with open(os.path.join(directory, name), "r+b") as file:
+        file.seek(400_000)
+        file.write(b"rotten")
+    os.truncate(os.path.join(directory, named["equal-1"][0]["file"]), 5)
+    done, _ = export()
+    step("files that are not as they should be are fetched again",
+         summary(done, 2, 2) and read(name) == large and read(named["equal-1"][0]["file"]) == small, done.stderr)
+    with open(blocked, "w"):
+        pass
+    done, _ = export(blocked)
+    step("a file in the place of the directory is refused", done.returncode == 64 and done.stdout == ""
+         and f"cannot use '{blocked}': Not a directory" in done.stderr, (done.returncode, done.stderr))
+    step("the audit trail tells of files", " with files " in run("audit").stdout)
+
+
 def main():
     node = start()
     basics(node)
+    exports(node)
     fields(node)
     large(node)
     node = killed(node)

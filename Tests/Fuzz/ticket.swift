@@ -5,7 +5,8 @@ import StratusSealing
 
 @testable import StratusGateway
 
-/// Fuzzes the texts about files: tickets to upload, receipts, and links to download.
+/// Fuzzes the texts about files: tickets to upload, receipts, links to download, and tickets of
+/// exports.
 ///
 /// The bytes are taken as a text, and as what such a text seals. Whatever they are: nothing traps,
 /// what has expired is not accepted, and an accepted value is written and read again as the same
@@ -16,7 +17,7 @@ import StratusSealing
 public func fuzzTicket(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     open(String(decoding: bytes, as: UTF8.self))
-    for kind in [UploadTicket.kind, AssetReceipt.kind, DownloadLink.kind] {
+    for kind in [UploadTicket.kind, AssetReceipt.kind, DownloadLink.kind, ExportTicket.kind] {
         open(Base64URL.encode(cipher.seal(bytes, for: kind)))
     }
     if count >= 16 {
@@ -51,5 +52,11 @@ private func open(_ text: String) {
         precondition(link.expiresMilliseconds > now)
         let again = try? DownloadLink(link.text(sealedWith: cipher), openedWith: cipher, at: now)
         precondition(again == link, "\(link)")
+    }
+    if let export = try? ExportTicket(text, openedWith: cipher, at: now) {
+        precondition(export.expiresMilliseconds > now)
+        let again = try? ExportTicket(
+            export.text(sealedWith: cipher), openedWith: cipher, at: now)
+        precondition(again == export, "\(export)")
     }
 }

@@ -33,6 +33,10 @@ import Testing
         DownloadLink(asset: AssetID(0), database: database, expiresMilliseconds: now + 1)
     }
 
+    private static func export(_ database: DatabaseID) -> ExportTicket {
+        ExportTicket(asset: AssetID(5), database: database, expiresMilliseconds: now + 1)
+    }
+
     private func ticket(_ text: String, at now: Int64 = now) -> Result<
         UploadTicket, AssetTextRefusal
     > {
@@ -57,6 +61,14 @@ import Testing
         }
     }
 
+    private func export(_ text: String, at now: Int64 = now) -> Result<
+        ExportTicket, AssetTextRefusal
+    > {
+        Result { () throws(AssetTextRefusal) in
+            try ExportTicket(text, openedWith: Self.ciphers.exports, at: now)
+        }
+    }
+
     @Test(arguments: databases) func `each text comes back as it was`(database: DatabaseID) {
         let ticket = Self.ticket(database)
         #expect(self.ticket(ticket.text(sealedWith: Self.ciphers.tickets)) == .success(ticket))
@@ -65,6 +77,8 @@ import Testing
             self.receipt(receipt.text(sealedWith: Self.ciphers.receipts)) == .success(receipt))
         let link = Self.link(database)
         #expect(self.link(link.text(sealedWith: Self.ciphers.links)) == .success(link))
+        let export = Self.export(database)
+        #expect(self.export(export.text(sealedWith: Self.ciphers.exports)) == .success(export))
     }
 
     @Test func `a text ends at its expiry`() {
@@ -74,6 +88,8 @@ import Testing
         #expect(self.receipt(receipt, at: Self.now + 1) == .failure(.expired))
         let link = Self.link(Self.databases[0]).text(sealedWith: Self.ciphers.links)
         #expect(self.link(link, at: Self.now + 1) == .failure(.expired))
+        let export = Self.export(Self.databases[0]).text(sealedWith: Self.ciphers.exports)
+        #expect(self.export(export, at: Self.now + 1) == .failure(.expired))
     }
 
     @Test func `an altered character makes a text unknown`() {
@@ -99,7 +115,11 @@ import Testing
         let link = Self.link(Self.databases[0]).text(sealedWith: Self.ciphers.links)
         for other in [receipt, link] { #expect(self.ticket(other) == .failure(.unknown)) }
         for other in [ticket, link] { #expect(self.receipt(other) == .failure(.unknown)) }
-        for other in [ticket, receipt] { #expect(self.link(other) == .failure(.unknown)) }
+        let export = Self.export(Self.databases[0]).text(sealedWith: Self.ciphers.exports)
+        for other in [ticket, receipt, export] { #expect(self.link(other) == .failure(.unknown)) }
+        for other in [ticket, receipt, link] { #expect(self.export(other) == .failure(.unknown)) }
+        let asLink = Self.export(Self.databases[0]).text(sealedWith: Self.ciphers.links)
+        #expect(self.link(asLink) == .failure(.unknown))
         // The kind is sealed in too, whatever the key.
         let shared = Self.receipt(Self.databases[0]).text(sealedWith: Self.ciphers.links)
         #expect(self.link(shared) == .failure(.unknown))
@@ -124,6 +144,7 @@ import Testing
                 Self.ticket(database).text(sealedWith: Self.ciphers.tickets),
                 Self.receipt(database).text(sealedWith: Self.ciphers.receipts),
                 Self.link(database).text(sealedWith: Self.ciphers.links),
+                Self.export(database).text(sealedWith: Self.ciphers.exports),
             ]
             for text in texts {
                 #expect(

@@ -10,9 +10,7 @@ import Synchronization
 
 extension AssetHandler {
     /// What CloudKit's checksum of a file begins with.
-    static let checksumSalt =
-        Bytes("com.apple.XattrObjectSalt".utf8) + [0] + Bytes("com.apple.DataObjectSalt".utf8)
-        + [0]
+    static let checksumSalt = FileChecksum.salt
     /// How long copies are kept of which no row speaks yet.
     static let orphanMilliseconds: Int64 = 3_600_000
     private static let commandPatience = Duration.seconds(30)
@@ -201,7 +199,8 @@ extension AssetHandler {
             let pin = PinAsset(
                 database: ticket.database, upload: UploadID(ticket.upload),
                 asset: AssetID(self.drawName()), body: written.body,
-                fileChecksum: Base64.encode([1] + written.sums.sha1), size: written.sums.size,
+                fileChecksum: Base64.encode(FileChecksum.checksum(ofSHA1: written.sums.sha1)),
+                size: written.sums.size,
                 chunkSize: written.chunkSize, keyVersion: written.keyVersion,
                 chunks: written.chunks, digest: digest,
                 orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: storers,

@@ -190,6 +190,43 @@ package struct PublishedLink: Sendable, Hashable {
     }
 }
 
+/// A permission to read one file that an export named. Only the administrators' listener takes it.
+///
+/// It has what a download link has.
+package struct ExportTicket: Sendable, Hashable {
+    package var asset: AssetID
+    /// With its bucket, where it has one.
+    package var database: DatabaseID
+    package var expiresMilliseconds: Int64
+
+    package init(asset: AssetID, database: DatabaseID, expiresMilliseconds: Int64) {
+        self.asset = asset
+        self.database = database
+        self.expiresMilliseconds = expiresMilliseconds
+    }
+
+    /// As long as `stratusctl` lets one export take.
+    package static let lifeMilliseconds: Int64 = 7 * 24 * 3_600_000
+    static let kind = Bytes("stratus export ticket 1".utf8)
+
+    package func text(sealedWith cipher: TokenCipher) -> String {
+        AssetText.text(cipher, Self.kind, self.expiresMilliseconds, self.database) {
+            $0.writeName(self.asset.raw)
+        }
+    }
+
+    package init(_ text: String, openedWith cipher: TokenCipher, at now: Int64)
+        throws(AssetTextRefusal)
+    {
+        self = try AssetText.read(text, cipher, Self.kind, at: now) {
+            (reader, expires, database) throws(DecodingError) in
+            ExportTicket(
+                asset: AssetID(try reader.name()), database: database,
+                expiresMilliseconds: expires)
+        }
+    }
+}
+
 /// What all kinds of text have in common.
 private enum AssetText {
     /// Longer texts are not looked at: three names of 255 characters fit.

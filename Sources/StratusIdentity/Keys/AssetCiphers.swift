@@ -8,6 +8,7 @@ package struct AssetCiphers: Sendable {
     package let tickets: TokenCipher
     package let receipts: TokenCipher
     package let links: TokenCipher
+    package let exports: TokenCipher
 
     /// - Parameter master: 32 secret bytes, the same on every node and over every restart.
     package init(master: Bytes) {
@@ -17,13 +18,14 @@ package struct AssetCiphers: Sendable {
         self.tickets = cipher("tickets")
         self.receipts = cipher("receipts")
         self.links = cipher("links")
+        self.exports = cipher("exports")
     }
 
     /// Each cipher with the purpose that later keys are derived for.
     var purposes: [(purpose: String, cipher: TokenCipher)] {
         [
             ("asset tickets", self.tickets), ("asset receipts", self.receipts),
-            ("asset links", self.links),
+            ("asset links", self.links), ("asset exports", self.exports),
         ]
     }
 }

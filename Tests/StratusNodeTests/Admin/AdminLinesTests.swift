@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    private final class Machine: World {
+    final class Machine: World {
         var now: MonotonicTime { RealClock.now }
         var wallMilliseconds: Int64 { RealClock.wallMilliseconds }
         private let drawn = Mutex(0 as UInt64)
