@@ -62,6 +62,10 @@ final class ArchiveLines: ResponseBody {
                 if !found.isEmpty { return self.lines(found, in: scope) }
             case .keyValues(let entries, let scope):
                 if !entries.isEmpty { return try self.lines(entries, in: scope) }
+            case .documents(let changes, let scope):
+                if !changes.isEmpty { return Self.lines(changes, in: scope) }
+            case .content(let content, let database):
+                return content.lines(in: database, from: self.files)
             case .begunAgain(let zone, let scope):
                 return self.line(about: zone, in: scope, "begunAgain")
             case .incomplete(let zone, let scope):

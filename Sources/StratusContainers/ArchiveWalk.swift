@@ -9,12 +9,17 @@ struct ArchiveWalk: Sendable {
         case record(DatabaseID, name: String)
         case subscriptions(DatabaseID, isShared: Bool, user: String)
         case keyValues(DatabaseID, after: FeedPosition?)
+        case documents(DatabaseID, after: FeedPosition?, restartCount: Int)
+        case versions(DatabaseID, document: String)
+        case contents(DatabaseID, document: String, [DocumentVersion], isCurrent: Bool)
     }
 
     enum Piece: Sendable {
         case records([Record], DatabaseID)
         case subscriptions([Subscription], DatabaseScope)
         case keyValues([KeyValuesPage.Entry], DatabaseScope)
+        case documents([DocumentChangesPage.Change], DatabaseScope)
+        case content(ArchivedContent, DatabaseID)
         /// The walk of the zone has begun again: discard what it returned before, since everything
         /// follows again.
         case begunAgain(ZoneID, DatabaseScope)
@@ -61,6 +66,12 @@ struct ArchiveWalk: Sendable {
                 self.steps.removeFirst()
             }
             return .keyValues(page.entries, database.scope)
+        case .documents(let database, let after, let restartCount):
+            return try await self.documents(of: database, after, restartCount)
+        case .versions(let database, let document):
+            return try await self.versions(of: document, in: database)
+        case .contents(let database, let document, let versions, let isCurrent):
+            return try await self.content(of: document, in: database, versions, isCurrent)
         }
     }
 

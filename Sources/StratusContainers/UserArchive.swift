@@ -9,7 +9,8 @@ package import StratusRuntime
 ///
 /// An archive is JSON lines: the first says whom it is about, each other one is a record as the web
 /// services write it, with its database. The private database comes whole; of the public one the
-/// user's own record and every record the user created. Subscriptions follow.
+/// user's own record and every record the user created. The key-value store, documents and
+/// subscriptions follow.
 ///
 /// A zone's feed may lose its place while it is read: too many deletions are forgotten, the zone is
 /// made again, its partition is recovered. Then it is read from its beginning once more, after a
@@ -91,6 +92,7 @@ package struct UserArchive: Sendable {
         }
         for type in types { steps.append(.type(owned, type, after: nil, creator: nil)) }
         steps.append(.keyValues(owned, after: nil))
+        steps.append(.documents(owned, after: nil, restartCount: 0))
         steps.append(.record(open.part(of: user), name: user))
         for type in types where type != RecordState.userType {
             for part in open.parts {

@@ -465,6 +465,12 @@ def masters():
     node.stop()
 
 
+def documents(node, operation, body):
+    path = node.path(operation, node.token).replace("/database/1/", "/documents/1/").replace("/private/", "/")
+    with urllib.request.urlopen(urllib.request.Request(node.url + path, json.dumps(body).encode()), timeout=60) as answer:
+        return json.load(answer)
+
+
 def exports(node):
     """An export with files: whole, repeated, mended, and refused where it cannot write."""
     person = ["--email", "mara@example.org"]
@@ -495,22 +501,28 @@ def exports(node):
         save(node, "public", {"value": json.loads(curl("--data-binary", "@-", tickets(
             node, {"recordType": "Book", "recordName": "public", "fieldName": "cover"}, database="public")[0]["url"],
             body=large[:1000])[2])["singleFile"]}, database="public")
+        url = documents(node, "content/upload", {})["url"]
+        asset = json.loads(curl("--data-binary", "@-", url, body=large[::-1])[2])["singleFile"]
+        documents(node, "items/modify", {"device": "mac", "now": int(time.time() * 1000), "operations": [
+            {"operation": "create", "name": "long.bin", "path": "Documents", "asset": asset}]})
     finally:
         node.token = own
     sent["public"] = large[:1000]
     done, lines = export()
     named = {line["record"]["recordName"]: line["files"] for line in lines if "files" in line and "record" in line}
     step("an export with files writes each once, and its lines name them",
-         summary(done, 4, 0) and sorted(named) == sorted(sent) and "fetch" not in done.stdout
+         summary(done, 5, 0) and sorted(named) == sorted(sent) and "fetch" not in done.stdout
          and all(read(named[record][0]["file"]) == data for record, data in sent.items())
          and named["equal-1"] == named["equal-2"] and named["long"][0]["field"] == "cover", (done.stderr, named))
+    content = [line["documentContent"] for line in lines if "documentContent" in line]
+    step("and so are the contents of documents", len(content) == 1 and read(content[0]["file"]) == large[::-1], content)
     paths = [os.path.join(directory, name) for name in os.listdir(directory)]
-    step("its owner alone may read them", len(paths) == 4 and os.stat(directory).st_mode & 0o777 == 0o700
+    step("its owner alone may read them", len(paths) == 5 and os.stat(directory).st_mode & 0o777 == 0o700
          and {os.stat(path).st_mode & 0o777 for path in paths} == {0o600}, os.listdir(directory))
     before = {path: os.stat(path).st_ino for path in paths}
     done, _ = export()
     step("a repeated export fetches nothing",
-         summary(done, 0, 4) and before == {path: os.stat(path).st_ino for path in paths}, done.stderr)
+         summary(done, 0, 5) and before == {path: os.stat(path).st_ino for path in paths}, done.stderr)
     name = named["long"][0]["file"]
     with open(os.path.join(directory, name), "r+b") as file:
         file.seek(400_000)
@@ -518,7 +530,7 @@ def exports(node):
     os.truncate(os.path.join(directory, named["equal-1"][0]["file"]), 5)
     done, _ = export()
     step("files that are not as they should be are fetched again",
-         summary(done, 2, 2) and read(name) == large and read(named["equal-1"][0]["file"]) == small, done.stderr)
+         summary(done, 2, 3) and read(name) == large and read(named["equal-1"][0]["file"]) == small, done.stderr)
     with open(blocked, "w"):
         pass
     done, _ = export(blocked)

@@ -161,4 +161,42 @@ import WireScenarios
             ))
         #expect(line.hasSuffix("\"}}\n"))
     }
+
+    @Test func `contents of documents are in an archive, or named in it`() throws {
+        let town = Town()
+        let database = DatabaseID(container: Town.container, scope: .private, owner: "_u")
+        func lines(_ content: DocumentContent, _ files: (any ExportedFiles)?) throws -> [JSON] {
+            let archived = ArchivedContent(
+                document: "d",
+                version: DocumentVersion(
+                    contentTag: 36, size: content.size, editedAtMilliseconds: 5, device: "mac"),
+                content: content, isCurrent: false)
+            return try archived.lines(in: database, from: files).split(separator: 0x0A).map {
+                try JSON(parsing: Bytes($0))
+            }
+        }
+        let name = String(repeating: "0", count: 31) + "7"
+        let file = DocumentFile(asset: AssetID(7), checksum: "sum", size: 900_000)
+        let inline = try lines(.inline([1, 2]), town.assets)
+        #expect(inline.count == 1)
+        #expect(inline[0]["documentContent"]["content"] == "AQI=")
+        #expect(inline[0]["documentContent"]["state"] == "waits")
+        #expect(inline[0]["documentContent"]["contentTag"] == "10")
+        let named = try lines(.file(file), town.assets)
+        #expect(named.count == 2)
+        #expect(named[0]["documentContent"]["file"].text == name)
+        #expect(named[1]["fetch"]["file"].text == name && named[1]["fetch"]["size"] == 900_000)
+        let unnamed = try lines(.file(file), nil)
+        #expect(unnamed.count == 1 && unnamed[0]["documentContent"]["file"] == nil)
+        #expect(unnamed[0]["documentContent"]["fileChecksum"] == "sum")
+        let package = DocumentPackage([
+            DocumentPart("a", .folder), DocumentPart("a/b", .file(file)),
+            DocumentPart("c", .inline([9])),
+        ])
+        let parts = try lines(.package(package), town.assets)
+        #expect(parts.count == 2 && parts[1]["fetch"]["file"].text == name)
+        let listed = parts[0]["documentContent"]["parts"]
+        #expect(listed[0]["kind"] == "folder" && listed[1]["file"].text == name)
+        #expect(listed[2]["content"] == "CQ==" && listed[2]["path"] == "c")
+    }
 }

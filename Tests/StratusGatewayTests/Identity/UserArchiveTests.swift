@@ -165,6 +165,102 @@ import Testing
         #expect(try await store.content().use == KeyValueUse())
     }
 
+    /// Changes documents, as an app does.
+    private func modify(
+        _ operations: [JSON], _ device: String = "mac", as token: String, api: String,
+        in town: Neighbourhood
+    ) async throws -> [JSON] {
+        let body: JSON = [
+            "device": .string(device), "now": .number("\(town.world.wallMilliseconds)"),
+            "operations": .array(operations),
+        ]
+        let answer = try await town.send(
+            WireRequest(
+                method: "POST",
+                target: town.path("items/modify")
+                    .replacing("/database/1/", with: "/documents/1/")
+                    + "?ckAPIToken=\(api)&ckWebAuthToken=\(token)", headers: [],
+                body: Array(body.description.utf8)))
+        #expect(answer.status == 200 && !answer.text.contains("serverErrorCode"), "\(answer)")
+        return try JSON(parsing: answer.body)["items"].elements
+    }
+
+    @Test func `an archive holds documents, with every content of them`() async throws {
+        let town = Neighbourhood()
+        _ = try await town.makeContainer()
+        let api = try await town.apiToken()
+        let ann = try await town.account("ann@example.org")
+        let token = try await town.signIn(ann)
+        let made = try await self.modify(
+            [
+                ["operation": "create", "kind": "folder", "name": "Letters", "path": "Documents"],
+                ["operation": "create", "name": "a.txt", "folder": "root", "content": "AP8="],
+                ["operation": "create", "name": "b.txt", "folder": "root", "content": "AQ=="],
+            ], as: token, api: api, in: town)
+        let id = JSON.string(made[1]["id"].text ?? "")
+        let base = JSON.string(made[1]["contentTag"].text ?? "")
+        for (device, content) in [("mac", "Ag=="), ("phone", "Aw==")] {
+            _ = try await self.modify(
+                [
+                    [
+                        "operation": "save", "id": id, "content": .string(content),
+                        "basedOn": base,
+                    ]
+                ], device, as: token, api: api, in: town)
+        }
+        _ = try await self.modify(
+            [["operation": "remove", "id": .string(made[2]["id"].text ?? "")]], as: token, api: api,
+            in: town)
+        let archive = UserArchive(town.service.directory)
+        let lines = try await self.lines(
+            try #require(try await archive.export(ann, in: Neighbourhood.container)))
+        let documents = lines.compactMap { $0["document"] }
+        #expect(documents.map { $0["name"].text } == ["Letters", "a.txt"])
+        #expect(documents.map { $0["kind"].text } == ["folder", "file"])
+        let contents = lines.compactMap { $0["documentContent"] }
+        #expect(contents.allSatisfy { $0["id"] == id })
+        #expect(Set(contents.compactMap { $0["content"].text }) == ["Ag==", "Aw=="])
+        #expect(Set(contents.compactMap { $0["state"].text }) == ["current", "waits"])
+        _ = try #require(try await archive.erase(ann, settling: .zero))
+    }
+
+    @Test func `documents whose feed loses its place are begun again, and are whole`() async throws
+    {
+        let town = Neighbourhood()
+        _ = try await town.makeContainer()
+        let api = try await town.apiToken()
+        let ann = try await town.account("ann@example.org")
+        let token = try await town.signIn(ann)
+        for part in 0..<2 {
+            _ = try await self.modify(
+                (0..<150).map { number in
+                    [
+                        "operation": "create", "name": .string("\(part)-\(number)"),
+                        "folder": "root", "content": "AQ==",
+                    ]
+                }, as: token, api: api, in: town)
+        }
+        let database = DatabaseID(
+            container: Neighbourhood.container, scope: .private, owner: town.recordName(ann))
+        let archive = try #require(
+            try await UserArchive(town.service.directory).export(ann, in: Neighbourhood.container))
+        var pieces: [Bytes] = []
+        var isExpired = false
+        while let piece = try await archive.next() {
+            pieces.append(piece)
+            if !isExpired, String(decoding: piece, as: UTF8.self).contains("\"documentContent\"") {
+                isExpired = true
+                try await self.expirePositions(of: database, in: town)
+            }
+        }
+        let lines = try self.lines(pieces)
+        #expect(isExpired)
+        let place = try #require(lines.firstIndex { $0["begunAgain"] != nil })
+        let whole = lines[place...].compactMap { $0["document"]?["name"].text }
+        #expect(Set(whole).count == 300 && whole.count == 300)
+        #expect(lines[place...].count { $0["documentContent"] != nil } == 300)
+    }
+
     /// A private zone of `count` records, and where it is.
     private func shelves(_ count: Int, of email: String, in town: Neighbourhood) async throws
         -> (AccountID, DatabaseID)
