@@ -203,6 +203,8 @@ struct AdminServices: Sendable {
     let push: (any PushControl)?
     /// What reads the files of exports; nil if this node has none.
     let files: (any ExportedFiles)?
+    /// What seals files anew; nil if this node keeps none.
+    let resealing: (any FileResealing)?
 }
 
 /// An error that ends a request, in words.

@@ -36,11 +36,12 @@ package struct AdminHandler: HTTPHandler {
     package init(
         control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings,
         directory: Directory? = nil, cluster: (any ClusterControl)? = nil,
-        push: (any PushControl)? = nil, files: (any ExportedFiles)? = nil
+        push: (any PushControl)? = nil, files: (any ExportedFiles)? = nil,
+        resealing: (any FileResealing)? = nil
     ) {
         self.services = AdminServices(
             control: control, health: health, metrics: metrics, log: log, directory: directory,
-            cluster: cluster, push: push, files: files)
+            cluster: cluster, push: push, files: files, resealing: resealing)
         self.settings = settings
         self.refused = metrics.counter(
             "stratus_administrators_refused_total",

@@ -155,9 +155,10 @@ enum EncryptionKeyPages {
         -> HTTPResponse
     {
         let container = try await Self.container(exchange, body)
-        guard let rotation = DatabaseRotation(try exchange.directory, of: container) else {
-            throw Self.noKeys
-        }
+        guard
+            let rotation = DatabaseRotation(
+                try exchange.directory, of: container, files: exchange.services.resealing)
+        else { throw Self.noKeys }
         try await exchange.note("encryption-key rotate databases", "", container)
         return Self.lines(RotationLines(rotation))
     }

@@ -290,7 +290,8 @@ extension ConfigurationKey {
         ConfigurationKey(
             "assets.repairRate", .size(0...1 << 40), .size(.mebibytes(32)), reloads: true,
             "How much of files a node of a cluster fetches from the others in a second, where its own copies are "
-                + "missing or damaged. 0: as much as can be."),
+                + "missing or damaged. A rotation of keys reads and writes each file at this rate too. 0: as much "
+                + "as can be."),
 
         ConfigurationKey(
             "keys.masterFiles", .list(.text), .list([]),

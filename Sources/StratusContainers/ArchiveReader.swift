@@ -107,6 +107,15 @@ struct ArchiveReader: Sendable {
         return page
     }
 
+    /// Files that are sealed under older keys.
+    func olderFiles(_ ask: OlderFilesAsk) async throws -> OlderFiles {
+        guard
+            case .olderFiles(let page) = try await self.ask(
+                .olderFiles(ask), at: .database(ask.database))
+        else { throw RouteError.refused("no files where some were asked for") }
+        return page
+    }
+
     /// Records with values that are sealed under old keys.
     func sealedRecords(_ ask: SealedAsk) async throws -> SealedPage {
         guard

@@ -5,15 +5,16 @@ package import StratusModel
 import StratusRecords
 import StratusSealing
 
-/// Gives every database of a container a newer key, and seals its encrypted fields anew, while
-/// clients go on. Each call of ``next()`` does a bounded piece.
+/// Gives every database of a container a newer key, and seals its encrypted fields and its files
+/// anew, while clients go on. Each call of ``next()`` does a bounded piece: a page, or one file.
 ///
 /// A rotation that was interrupted goes on at the database that it had come to, with the key that
 /// this database got. The walk through that database begins anew: what is sealed under the key
 /// already, the partition does not name.
 ///
-/// The old keys of a database are destroyed once no record needs them, unless it has files: those
-/// stay sealed under the key that was the newest when they came.
+/// The old keys of a database are destroyed once no record and no file needs them. From the newer
+/// key on its partition names no file under an older one, so a list of older files that is empty
+/// stays so.
 package struct DatabaseRotation: Sendable {
     /// The counts so far.
     package struct Progress: Sendable, Equatable {
@@ -22,7 +23,12 @@ package struct DatabaseRotation: Sendable {
         package var databaseCount = 0
         /// Records that this run has sealed anew.
         package var recordCount = 0
-        /// Old keys that are still there because their database has files.
+        /// Files that this run has sealed anew, and their bytes.
+        package var fileCount = 0
+        package var fileSize: UInt64 = 0
+        /// Files that stay under old keys: no node has all of them, or this node keeps none.
+        package var keptFileCount = 0
+        /// Old keys that are still there because their database has such files.
         package var olderKeyCount = 0
         /// Databases that were not rotated to the end, those of interrupted runs among them. Their
         /// old keys are still there.
@@ -39,7 +45,9 @@ package struct DatabaseRotation: Sendable {
         case parts(of: String, DatabaseWalk, from: KeyRotation.Place?)
         case database(DatabaseID)
         case zone(DatabaseID, String, after: String?, version: UInt32, idleCount: Int)
-        case end(DatabaseID, version: UInt32)
+        case files(DatabaseID, FilePass)
+        case file(DatabaseID, AssetID, FilePass)
+        case end(DatabaseID, version: UInt32, keptFileCount: Int)
         case finish
 
         /// Whose failure ends only the work on this owner's database.
@@ -47,15 +55,15 @@ package struct DatabaseRotation: Sendable {
             switch self {
             case .start, .owners, .finish: nil
             case .parts(let owner, _, _): owner
-            case .database(let database), .zone(let database, _, _, _, _), .end(let database, _):
-                database.owner
+            case .database, .zone, .files, .file, .end: self.database?.owner
             }
         }
 
         var database: DatabaseID? {
             switch self {
             case .start, .owners, .finish, .parts: nil
-            case .database(let database), .zone(let database, _, _, _, _), .end(let database, _):
+            case .database(let database), .zone(let database, _, _, _, _),
+                .files(let database, _), .file(let database, _, _), .end(let database, _, _):
                 database
             }
         }
@@ -71,6 +79,7 @@ package struct DatabaseRotation: Sendable {
     private let registry: ContainerRegistry
     private let keys: DatabaseKeys
     private let reader: ArchiveReader
+    private let files: (any FileResealing)?
     private let retries: Retries
     private var store: IdentityStore { self.reader.store }
     private var note: KeyRotationNote?
@@ -81,10 +90,14 @@ package struct DatabaseRotation: Sendable {
     package private(set) var failing: [FailingDatabase] = []
 
     /// Nil: this node has no encryption keys.
+    ///
+    /// - Parameter files: what seals files anew; nil: they stay as they are.
     package init?(
-        _ directory: Directory, of container: ContainerReference, retries: Retries = Retries()
+        _ directory: Directory, of container: ContainerReference,
+        files: (any FileResealing)?, retries: Retries = Retries()
     ) {
         guard let keys = directory.keys else { return nil }
+        self.files = files
         self.container = container
         self.keys = keys
         self.registry = directory.registry
@@ -146,9 +159,15 @@ package struct DatabaseRotation: Sendable {
         case .database(let database): try await self.begin(database)
         case .zone(let database, let zone, let after, let version, let idleCount):
             try await self.reseal(database, zone, after, version, idleCount)
-        case .end(let database, let version):
+        case .files(let database, let pass): try await self.list(pass, in: database)
+        case .file(let database, let file, let pass):
+            try await self.reseal(file, of: database, pass)
+        case .end(let database, let version, let keptFileCount):
+            self.progress.keptFileCount += keptFileCount
             let resealed = try await self.submit(
-                ResealFields(database: database, items: [], retiresBelow: version))
+                .retireKeys(
+                    RetireKeys(database: database, below: keptFileCount == 0 ? version : 0)),
+                to: database)
             self.progress.olderKeyCount += Int(clamping: resealed.olderKeyCount)
         case .finish:
             try await self.retries.run { [note] in try await note?.remove() }
@@ -203,7 +222,8 @@ package struct DatabaseRotation: Sendable {
                 .zone(database, $0, after: nil, version: version, idleCount: 0)
             }
         }
-        self.steps.insert(contentsOf: steps + [.end(database, version: version)], at: 0)
+        self.steps.insert(
+            contentsOf: steps + [.files(database, FilePass(version: version))], at: 0)
     }
 
     /// Writes the counts, and what else is to be known.
@@ -250,7 +270,8 @@ package struct DatabaseRotation: Sendable {
         var count = 0
         for part in Self.parts(items) {
             let resealed = try await self.submit(
-                ResealFields(database: database, zone: zone, items: part))
+                .resealFields(ResealFields(database: database, zone: zone, items: part)),
+                to: database)
             count += Int(clamping: resealed.count)
         }
         self.progress.recordCount += count
@@ -305,13 +326,95 @@ package struct DatabaseRotation: Sendable {
     }
 
     /// It may be carried out twice: a record that has changed is left as it is.
-    private func submit(_ reseal: ResealFields) async throws -> ResealedFields {
+    private func submit(_ command: RecordCommand, to database: DatabaseID) async throws
+        -> ResealedFields
+    {
         try await self.retries.run { [store] in
-            guard
-                case .resealed(let resealed) = try await store.submit(
-                    .resealFields(reseal), to: reseal.database)
+            guard case .resealed(let resealed) = try await store.submit(command, to: database)
             else { throw RouteError.refused("an outcome of another kind") }
             return resealed
+        }
+    }
+
+    // MARK: Files
+
+    /// One walk through the files of a database. The last walk finds none under an older key but
+    /// those that stay there.
+    private struct FilePass: Sendable {
+        let version: UInt32
+        var number = 1
+        /// The last file that was looked at.
+        var after: AssetID?
+        /// Files under older keys that this walk has met.
+        var olderCount = 0
+        var keptCount = 0
+        /// Why the last one of them was left as it is.
+        var reason: String?
+    }
+
+    /// Walks through the files of one database before it is given up.
+    private static let filePassCountMax = 6
+
+    private mutating func list(_ pass: FilePass, in database: DatabaseID) async throws {
+        let page = try await self.retries.run { [reader] in
+            try await reader.olderFiles(
+                OlderFilesAsk(database: database, after: pass.after, below: pass.version))
+        }
+        var next = pass
+        var files: [AssetID] = []
+        for file in page.files {
+            if file.isLost || self.files == nil {
+                next.keptCount += 1
+            } else {
+                next.olderCount += 1
+                files.append(file.asset)
+            }
+        }
+        next.after = page.next
+        guard page.next == nil else {
+            self.steps.insert(
+                contentsOf: files.map { .file(database, $0, next) } + [.files(database, next)],
+                at: 0)
+            return
+        }
+        if next.olderCount == 0 {
+            self.steps.insert(
+                .end(database, version: pass.version, keptFileCount: next.keptCount), at: 0)
+            return
+        }
+        guard pass.number < Self.filePassCountMax else {
+            throw RouteError.refused(
+                "\(next.olderCount) files could not be sealed anew"
+                    + (pass.reason.map { ": \($0)" } ?? ""))
+        }
+        // What was sealed anew is not listed again.
+        if pass.number > 1 { try await self.retries.wait(pass.number) }
+        var again = FilePass(version: pass.version, number: pass.number + 1)
+        again.reason = pass.reason
+        self.steps.insert(
+            contentsOf: files.map { .file(database, $0, next) } + [.files(database, again)], at: 0)
+    }
+
+    private mutating func reseal(_ file: AssetID, of database: DatabaseID, _ pass: FilePass)
+        async throws
+    {
+        guard let files = self.files else { return }
+        var left: String?
+        do {
+            switch try await self.retries.run({ try await files.reseal(file, of: database) }) {
+            case .sealed(let size):
+                self.progress.fileCount += 1
+                self.progress.fileSize += size
+            case .left(let reason): left = reason
+            }
+        } catch let error as RouteError { left = error.reason }
+        guard let left else { return }
+        // Told if it is still so in the last walk.
+        for place in self.steps.indices {
+            guard case .files(database, var next) = self.steps[place] else { continue }
+            next.reason = left
+            self.steps[place] = .files(database, next)
+            return
         }
     }
 }

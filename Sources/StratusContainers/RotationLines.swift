@@ -61,6 +61,9 @@ extension DatabaseRotation: KeyRotating {
     package func write(to json: inout JSONWriter) {
         json.member("databases", Int64(self.progress.databaseCount))
         json.member("records", Int64(self.progress.recordCount))
+        json.member("files", Int64(self.progress.fileCount))
+        json.member("fileBytes", Int64(clamping: self.progress.fileSize))
+        json.member("keptFiles", Int64(self.progress.keptFileCount))
         json.member("olderKeys", Int64(self.progress.olderKeyCount))
         json.member("failures", Int64(self.progress.failingCount))
         if let time = self.progress.resumedMilliseconds {

@@ -43,11 +43,11 @@ struct EncryptionKeyCommands: AdminConversation {
                 ]),
             CommandDefinition(
                 "rotate-databases",
-                "Give a container's databases newer keys, and seal encrypted fields anew",
+                "Give a container's databases newer keys, and seal fields and files anew",
                 discussion: [
                     "Clients go on meanwhile. A database's old keys are destroyed once no record "
-                        + "needs them. Where it has files they stay: a file keeps the key that it "
-                        + "was sealed under until it is replaced.",
+                        + "and no file needs them. They stay where a file is lost: 'assets lost' "
+                        + "names it. Files are read and written at assets.repairRate.",
                     "If it is interrupted, run it again: it goes on where it was. Exit code 1 if a "
                         + "database could not be rotated to the end. With --json, the answer is "
                         + "lines.",
@@ -322,10 +322,13 @@ struct EncryptionKeyCommands: AdminConversation {
         guard let last else { return .inputOutput }
         let failures = last["failures"]?.int64 ?? 0
         if !self.isJSON {
-            let count = ["databases", "records", "olderKeys"].map { last[$0]?.int64 ?? 0 }
-            var text = "\(count[0]) databases have newer keys, and \(count[1]) records were sealed "
-            text += "anew\n"
-            if count[2] > 0 { text += "\(count[2]) older keys stay for files\n" }
+            let names = ["databases", "records", "files", "keptFiles", "olderKeys"]
+            let count = names.map { last[$0]?.int64 ?? 0 }
+            var text = "\(count[0]) databases have newer keys, and \(count[1]) records and "
+            text += "\(count[2]) files were sealed anew\n"
+            if count[3] > 0 {
+                text += "\(count[4]) older keys stay for \(count[3]) files that are lost\n"
+            }
             if failures > 0 { text += "\(failures) databases have their old keys still\n" }
             guard self.show(text) == .success else { return .inputOutput }
         }

@@ -48,6 +48,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack
     case pinWithoutMajority, pinAskedOfOneVoterSet, oldStoringCounts, jointLeftWithoutCopies
     case copyAnsweredBeforeSync, copiesRemovedAtApply, startNotCompared, foundTakenAsHeld
+    case replacedUnchecked, replacedKeyKept, replacedBodyKept
     // The key-value store.
     case deviceClockTrusted, olderValueWins, removalForgotten, batchTakenAgain, storeOverfilled
     // Documents.

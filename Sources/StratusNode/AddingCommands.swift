@@ -39,6 +39,8 @@ package enum AddingCommands {
             false
         // Without its key nothing could be read that a database holds already.
         case .putKey, .loseBody, .findBody, .resealFields, .rewrapKey, .forgetOutcomes: false
+        // What it names is stored already, and the copies of the older body go.
+        case .replaceBody, .retireKeys: false
         // The creation that follows it is refused.
         case .noteBuckets: false
         case .modifyDocuments(let modify):

@@ -1,4 +1,5 @@
 import StratusAdmin
+package import StratusContainers
 import StratusGateway
 package import StratusHTTP
 package import StratusModel
@@ -33,6 +34,9 @@ package final class ClientFront: HTTPHandler {
         self.handlers.withLock { $0 = Handlers(gateway: gateway, assets: assets) }
     }
 
+    /// What serves uploads and downloads now.
+    package var assets: (any HTTPHandler)? { self.handlers.withLock { $0.assets } }
+
     private func current(_ head: RequestHead) -> any HTTPHandler {
         let handlers = self.handlers.withLock { $0 }
         guard AssetHandler.isPath(head.path), let assets = handlers.assets else {
@@ -64,5 +68,20 @@ package final class ClientFront: HTTPHandler {
     private static func isHealth(_ head: RequestHead) -> Bool {
         (head.method == "GET" || head.method == "HEAD")
             && (head.path == HealthPages.healthPath || head.path == HealthPages.readyPath)
+    }
+}
+
+/// Seals files anew with what serves uploads and downloads at the time, so by the settings of the
+/// last reload.
+package struct CurrentFiles: FileResealing {
+    private let front: ClientFront
+
+    package init(_ front: ClientFront) { self.front = front }
+
+    package func reseal(_ asset: AssetID, of database: DatabaseID) async throws -> ResealedFile {
+        guard let files = self.front.assets as? any FileResealing else {
+            return .left(reason: "this node keeps no files")
+        }
+        return try await files.reseal(asset, of: database)
     }
 }

@@ -204,7 +204,8 @@ package final class Node: Sendable {
                     isToken: { token.matches($0) },
                     metricsAreOpen: settings.bool("admin.openMetrics")),
                 directory: people.directory,
-                cluster: systemPartition, push: push, files: gateway.assets),
+                cluster: systemPartition, push: push, files: gateway.assets,
+                resealing: CurrentFiles(front)),
             listener: "admin", log: log, metrics: state.metrics, writesLines: false,
             now: { world.now }, route: AdminHandler.route)
         guard let adminAddress = settings.address("admin.listen") else {

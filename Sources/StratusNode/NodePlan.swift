@@ -44,6 +44,7 @@ package struct NodePlan: Sendable {
         assets.linkLifeMilliseconds = milliseconds("assets.linkLife")
         assets.deduplicates = settings.bool("assets.deduplicate")
         assets.compresses = settings.bool("assets.compression")
+        assets.resealingRate = UInt64(settings.size("assets.repairRate").raw)
         return assets
     }
 

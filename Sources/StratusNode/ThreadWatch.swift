@@ -130,6 +130,8 @@ final class ThreadWatch: Sendable {
         case .lostFiles: return "a look for lost files"
         case .bodies: return "a look at the rows of files"
         case .assetRows: return "an audit of the rows of files"
+        case .olderFiles(let ask):
+            return "files of \(Self.text(ask.database)) that are sealed under older keys"
         case .wrappedKeys(let ask):
             return "keys of databases of \(ask.container.container)"
         case .sealedRecords(let ask):

@@ -458,9 +458,13 @@ def masters():
     code, done = control(node, "rotate")
     step("and after a start without it the right key comes under its number", code == 0 and done["wrapped"] == 1, done)
     step("encrypted fields are read under it", read_fields(node) and control(node, "check")[0] == 0)
+    save(node, "kept", {"value": upload(node, MARK, "kept")})
     code, done = control(node, "rotate-databases", "--container", node.facts["container"])
     step("databases get newer keys", code == 0 and done["records"] > 0 and done["failures"] == 0, done)
+    step("files are sealed anew, and the older keys are gone",
+         done["files"] > 0 and done["fileBytes"] >= len(MARK) and done["keptFiles"] == 0 and done["olderKeys"] == 0, done)
     step("encrypted fields are read after that", read_fields(node))
+    step("and so is a file", download(lookup(node, "kept"))[2] == MARK)
     step("no file is lost", control(node, "lost", command="assets") == (0, {"done": True}))
     node.stop()
 

@@ -45,11 +45,12 @@ import WireScenarios
         }
     }
 
-    /// A leader that does not count the storers of some pins.
+    /// A leader that does not count the storers of some bodies.
     final class Doubting: PartitionRouter {
         let router: MemoryRouter
         let doubtCount = Mutex(0)
         let pins = Mutex<[PinAsset]>([])
+        let replacements = Mutex<[ReplaceBody]>([])
 
         init(_ router: MemoryRouter) { self.router = router }
 
@@ -58,11 +59,16 @@ import WireScenarios
         func submit(
             _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
         ) async throws(RouteError) -> Outcome {
-            if command.kind == .records,
-                case .pinAsset(let pin)? = try? RecordCommand(
-                    decoding: command.body, container: command.container)
-            {
-                self.pins.withLock { $0.append(pin) }
+            let records =
+                command.kind == .records
+                ? try? RecordCommand(decoding: command.body, container: command.container) : nil
+            var namesBody = true
+            switch records {
+            case .pinAsset(let pin): self.pins.withLock { $0.append(pin) }
+            case .replaceBody(let replace): self.replacements.withLock { $0.append(replace) }
+            default: namesBody = false
+            }
+            if namesBody {
                 let isDoubted = self.doubtCount.withLock { count in
                     defer { count = max(0, count - 1) }
                     return count > 0
@@ -120,6 +126,7 @@ import WireScenarios
         let authenticator: CredentialAuthenticator
         let gateway: CloudKitHandler
         let assets: AssetHandler
+        let keys: DatabaseKeys
         let buffers = TransferBuffers(.mebibytes(16))
         let members = Switch()
 
@@ -143,12 +150,12 @@ import WireScenarios
             change(&settings, &limits)
             let members = self.members
             let own: Set<NodeID> = [NodeID(1)]
+            self.keys = DatabaseKeys(
+                store: authenticator.store,
+                containers: ContainerKeys(
+                    store: authenticator.store, master: InstallationMaster(secret: master)))
             let kit = AssetKit(
-                ciphers: ciphers,
-                keys: DatabaseKeys(
-                    store: authenticator.store,
-                    containers: ContainerKeys(
-                        store: authenticator.store, master: InstallationMaster(secret: master))),
+                ciphers: ciphers, keys: self.keys,
                 bodies: SealedBodies(
                     self.copies, as: NodeID(1), workers: self.workers, now: { world.now },
                     sleep: { _ in await Task.yield() }), buffers: self.buffers,

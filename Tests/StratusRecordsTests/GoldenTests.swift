@@ -241,6 +241,7 @@ import Testing
             ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
         + DocumentGoldens.commands + ResealGoldens.commands + RewrapGoldens.commands
+        + ReplaceGoldens.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -288,7 +289,7 @@ import Testing
                 .subscriptions([.saved, .deleted, .notFound, .zoneNotFound, .tooMany])
             ),
         ] + AssetGoldens.outcomes + KeyValueGoldens.outcomes
-        + DocumentGoldens.outcomes + ResealGoldens.outcomes
+        + DocumentGoldens.outcomes + ResealGoldens.outcomes + ReplaceGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -364,6 +365,7 @@ import Testing
                     schemaVersion: 3)),
         ] + AssetGoldens.queries + KeyValueGoldens.queries
         + DocumentGoldens.queries + ResealGoldens.queries + RewrapGoldens.queries
+        + ReplaceGoldens.queries
 
     static let answers: [RecordAnswer] =
         [
@@ -438,6 +440,7 @@ import Testing
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers
         + DocumentGoldens.answers + ResealGoldens.answers + RewrapGoldens.answers
+        + ReplaceGoldens.answers
 
     /// Valid bytes of every kind, to be damaged.
     static let samples: [(name: String, bytes: Bytes)] =

@@ -38,6 +38,7 @@ import Testing
         for what in [
             "uploads", "uploads cut", "uploads failed", "storers asked again", "saves",
             "deletions", "downloads", "bodies named", "bodies dropped", "packs damaged",
+            "bodies replaced", "hasty replacements refused", "keys retired",
         ] { #expect(counts[what, default: 0] > 0, "\(what)") }
         #expect(reached[.copiesNotHeld, default: 0] > 0)
         #expect(reached[.gateWaits, default: 0] > 0)

@@ -62,7 +62,8 @@ extension AssetHandler {
         return response
     }
 
-    /// Begins to read a part of an asset, whose first bytes are there when this returns.
+    /// Begins to read a part of an asset, whose first bytes are there when this returns. If the file
+    /// is sealed anew meanwhile, it goes on with the new body.
     ///
     /// - Parameter reader: who shares the memory of transfers with others.
     func begin(
@@ -75,32 +76,30 @@ extension AssetHandler {
                 for: min(TransferBuffers.downloadSize, 2 * length + 4_096),
                 of: reader, now: { world.now }, sleep: kit.sleep)
         else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
-        guard let members = await kit.members(stored.database) else {
-            throw AssetFailure.later("the database cannot be reached", seconds: 1)
-        }
-        let key = try await kit.keys.open(
-            stored.key, version: stored.body.keyVersion, of: stored.database)
         let patience = max(
             Self.patienceMin, .seconds(Int64(clamping: UInt64(length) / Self.speedMin)))
+        let body = FollowedBody(
+            of: stored, range, in: self, until: self.world.now + patience, share)
+        try await body.begin()
+        return (body, share)
+    }
+
+    /// Reads a part of a body as it was looked up.
+    func reading(
+        _ stored: StoredAsset, _ range: Range<UInt64>, until deadline: MonotonicTime,
+        _ share: TransferBuffers.Share
+    ) async throws -> BodyBeginning {
+        guard let members = await self.kit.members(stored.database) else {
+            throw AssetFailure.later("the database cannot be reached", seconds: 1)
+        }
+        let key = try await self.kit.keys.open(
+            stored.key, version: stored.body.keyVersion, of: stored.database)
         let plan = BodyReadPlan(
             manifest: stored.body, members: members, range: range,
             sealer: BodySealer(
                 databaseKey: key, version: stored.body.keyVersion, database: stored.database,
-                body: stored.body.body), deadline: self.world.now + patience, share: share)
-        switch await kit.bodies.begin(plan) {
-        case .ready(let body): return (body, share)
-        case .failed(.unreachable):
-            throw AssetFailure.later("a node that may have the file does not answer", seconds: 5)
-        case .failed(.absent):
-            // Its copies go soon after its row.
-            guard let now = try await self.stored(stored.asset, in: stored.database) else {
-                throw AssetFailure.notFound
-            }
-            guard now.body.body == stored.body.body else {
-                throw AssetFailure.later("the file was sealed anew meanwhile", seconds: 1)
-            }
-            throw AssetFailure.gone("no node has all of the file")
-        }
+                body: stored.body.body), deadline: deadline, share: share)
+        return await self.kit.bodies.begin(plan)
     }
 
     /// The asset with its manifest and key; nil: it is gone.

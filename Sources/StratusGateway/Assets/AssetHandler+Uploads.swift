@@ -13,7 +13,9 @@ extension AssetHandler {
     static let checksumSalt = FileChecksum.salt
     /// How long copies are kept of which no row speaks yet.
     static let orphanMilliseconds: Int64 = 3_600_000
-    private static let commandPatience = Duration.seconds(30)
+    static let commandPatience = Duration.seconds(30)
+    /// Times that an upload is named. In between it is sealed anew, under a newer key.
+    private static let keyTriesMax = 3
     /// The shortest time that an upload may take, and the least speed beyond it.
     private static let patienceMin = Duration.seconds(300)
     private static let speedMin: UInt64 = 16 << 10
@@ -92,8 +94,9 @@ extension AssetHandler {
         let key = try await kit.keys.sealing(of: ticket.database)
         let secret =
             kit.settings.deduplicates ? try await kit.keys.secret(of: ticket.database) : nil
-        let plan = self.plan(ticket, members, key, hashes: secret != nil, sizeMax: sizeMax)
-        let written: WrittenBody
+        var plan = self.plan(
+            ticket.database, members, key, hashes: secret != nil, sizeMax: sizeMax)
+        var written: WrittenBody
         do throws(BodyFailure) {
             written = try await kit.bodies.write(claiming ?? body, plan)
         } catch {
@@ -111,8 +114,20 @@ extension AssetHandler {
             kit.bodies.discard(written.body, at: members)
             throw error
         }
-        let pinned = try await self.pin(written, ticket, plan, secret, rules, members)
-        return (pinned, written.sums.size)
+        for _ in 1..<Self.keyTriesMax {
+            do {
+                let pinned = try await self.pin(written, ticket, plan, secret, rules, members)
+                return (pinned, written.sums.size)
+            } catch is NewerKey {
+                (written, plan) = try await self.resealed(written, plan, ticket, members)
+            }
+        }
+        do {
+            let pinned = try await self.pin(written, ticket, plan, secret, rules, members)
+            return (pinned, written.sums.size)
+        } catch is NewerKey {
+            throw AssetFailure.later("the file could not be named: upload it again", seconds: 1)
+        }
     }
 
     /// What the quota leaves for one more file, as far as its size is known before it comes. The
@@ -160,8 +175,9 @@ extension AssetHandler {
         }
     }
 
-    private func plan(
-        _ ticket: UploadTicket, _ members: BodyMembers, _ key: DatabaseKeys.Sealing,
+    /// How a new body is written.
+    func plan(
+        _ database: DatabaseID, _ members: BodyMembers, _ key: DatabaseKeys.Sealing,
         hashes: Bool, sizeMax: UInt64
     ) -> BodyPlan {
         let body = BodyID(self.drawName())
@@ -174,7 +190,7 @@ extension AssetHandler {
             orphanAfterMilliseconds: self.world.wallMilliseconds + lead
                 + patience.clampedNanoseconds / 1_000_000 + Self.orphanMilliseconds,
             sealer: BodySealer(
-                databaseKey: key.key, version: key.version, database: ticket.database,
+                databaseKey: key.key, version: key.version, database: database,
                 body: body), keyVersion: key.version, sizeMax: sizeMax,
             checksumPrefix: Self.checksumSalt, deadline: self.world.now + patience)
         plan.compresses = self.kit.settings.compresses
@@ -192,43 +208,21 @@ extension AssetHandler {
         _ secret: SecretBytes?, _ rules: AssetRules, _ members: BodyMembers
     ) async throws -> PinnedAsset {
         let digest = self.digest(of: written.sums, ticket, secret)
-        let end = self.world.now + Self.commandPatience
-        var storers = written.storers
+        var naming = Naming(written, until: self.world.now + Self.commandPatience)
         var mayBeNamed = false
-        for tries in 1...Self.pinTriesMax {
-            let pin = PinAsset(
-                database: ticket.database, upload: UploadID(ticket.upload),
-                asset: AssetID(self.drawName()), body: written.body,
-                fileChecksum: Base64.encode(FileChecksum.checksum(ofSHA1: written.sums.sha1)),
-                size: written.sums.size,
-                chunkSize: written.chunkSize, keyVersion: written.keyVersion,
-                chunks: written.chunks, digest: digest,
-                orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: storers,
-                rules: rules)
-            let command = RecordCommand.pinAsset(pin).enveloped(
-                container: ticket.database.container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: self.world.wallMilliseconds
-                    + Self.commandPatience.clampedNanoseconds / 1_000_000
-                    + self.router.leadMilliseconds, schemaVersion: 0,
-                principal: Principal(kind: .system))
-            let outcome: Outcome
-            do throws(RouteError) {
-                outcome = try await self.router.submit(
-                    command, to: .database(ticket.database), deadline: end)
-            } catch {
-                // The members may have changed since a storer answered: each says an index of now.
-                guard case .notExecuted(let after) = error, tries < Self.pinTriesMax,
-                    self.world.now + after + Self.pinPause < end,
-                    let members = await self.kit.members(ticket.database)
-                else { throw error }
-                await self.kit.sleep(after + Self.pinPause)
-                storers = try await self.kit.bodies.confirm(written, at: members, deadline: end)
-                continue
+        while naming.triesLeft > 0 {
+            let outcome = try await self.submit(&naming, to: ticket.database) { storers in
+                .pinAsset(
+                    PinAsset(
+                        database: ticket.database, upload: UploadID(ticket.upload),
+                        asset: AssetID(self.drawName()), body: written.body,
+                        fileChecksum: Self.checksum(of: written.sums), size: written.sums.size,
+                        chunkSize: written.chunkSize, keyVersion: written.keyVersion,
+                        chunks: written.chunks, digest: digest,
+                        orphanAfterMilliseconds: plan.orphanAfterMilliseconds,
+                        storers: storers, rules: rules))
             }
-            guard case .decided = outcome.verdict else {
-                throw RouteError.notExecuted(retryAfter: .seconds(1))
-            }
-            switch try RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
+            switch outcome {
             case .pinned(let pinned):
                 // An equal file was there: the body was not named.
                 if pinned.isShared, !mayBeNamed {
@@ -239,6 +233,7 @@ extension AssetHandler {
                 mayBeNamed = true
                 continue
             case .refused(let refusal):
+                if refusal.reason == .keyMissing, !mayBeNamed { throw NewerKey() }
                 if !mayBeNamed { self.kit.bodies.discard(written.body, at: members) }
                 if refusal.reason == .databaseFull {
                     let rules = self.kit.rules(of: ticket.database, self.limits)
@@ -251,6 +246,60 @@ extension AssetHandler {
         throw RouteError.notExecuted(retryAfter: .seconds(1))
     }
 
+    /// A body that is to be named.
+    struct Naming {
+        let written: WrittenBody
+        let end: MonotonicTime
+        var storers: [CopyHolding]
+        var triesLeft = AssetHandler.pinTriesMax
+
+        init(_ written: WrittenBody, until end: MonotonicTime) {
+            self.written = written
+            self.storers = written.storers
+            self.end = end
+        }
+    }
+
+    /// Submits a command that names a body, each time under another identity.
+    func submit(
+        _ naming: inout Naming, to database: DatabaseID,
+        _ command: ([CopyHolding]) -> RecordCommand
+    ) async throws -> RecordOutcome {
+        while true {
+            naming.triesLeft -= 1
+            let envelope = command(naming.storers).enveloped(
+                container: database.container, identity: self.world.drawIdentity(),
+                deadlineMilliseconds: self.world.wallMilliseconds
+                    + Self.commandPatience.clampedNanoseconds / 1_000_000
+                    + self.router.leadMilliseconds, schemaVersion: 0,
+                principal: Principal(kind: .system))
+            let outcome: Outcome
+            do throws(RouteError) {
+                outcome = try await self.router.submit(
+                    envelope, to: .database(database), deadline: naming.end)
+            } catch {
+                // The members may have changed since a storer answered: each says an index of now.
+                guard case .notExecuted(let after) = error, naming.triesLeft > 0,
+                    self.world.now + after + Self.pinPause < naming.end,
+                    let members = await self.kit.members(database)
+                else { throw error }
+                await self.kit.sleep(after + Self.pinPause)
+                naming.storers = try await self.kit.bodies.confirm(
+                    naming.written, at: members, deadline: naming.end)
+                continue
+            }
+            guard case .decided = outcome.verdict else {
+                throw RouteError.notExecuted(retryAfter: .seconds(1))
+            }
+            return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+        }
+    }
+
+    /// What CloudKit knows the file by.
+    static func checksum(of sums: BodySums) -> String {
+        Base64.encode(FileChecksum.checksum(ofSHA1: sums.sha1))
+    }
+
     private static func failure(_ refusal: StratusRecords.RequestRefusal) -> any Error {
         switch refusal.reason {
         case .uploadAttached:
@@ -258,7 +307,7 @@ extension AssetHandler {
         case .tooMuchUnattached:
             AssetFailure.full(
                 "files that no record holds may have \(refusal.subject) bytes together")
-        case .keyMissing, .pinTooLate:
+        case .pinTooLate, .keyMissing:
             AssetFailure.later("the file could not be named: upload it again", seconds: 1)
         case .accessDenied: AssetFailure.notFound
         default: ClientError(refusal)
@@ -277,6 +326,9 @@ extension AssetHandler {
         return AssetDigest(digest.prefix(16).reduce(0) { $0 << 8 | UInt128($1) })
     }
 }
+
+/// The database got a newer key since the body was sealed.
+struct NewerKey: Error {}
 
 /// What an upload is named by.
 struct PinTerms: Sendable {

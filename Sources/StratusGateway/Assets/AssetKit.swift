@@ -14,6 +14,8 @@ package struct AssetSettings: Sendable, Equatable {
     package var linkLifeMilliseconds: Int64 = 3_600_000
     package var deduplicates = true
     package var compresses = true
+    /// Bytes a second at which a rotation of keys seals a file anew; 0: as fast as can be.
+    package var resealingRate: UInt64 = 32 << 20
 
     package init() {}
 }

@@ -104,6 +104,7 @@ extension NumberFamily {
                     62: "install schema with long texts", 63: "extend schema with long texts",
                     110: "reseal fields", 120: "rewrap key", 122: "forget outcomes",
                     131: "recover, third edition", 150: "find body",
+                    151: "replace body", 152: "retire keys",
                 ]
             )
         ], blocks: [20, 25, 28, 40, 44, 50, 60, 110, 120, 122, 131, 150])
@@ -203,9 +204,10 @@ extension NumberFamily {
                     50: "buckets", 60: "zone page", 70: "key values", 71: "key-value devices",
                     100: "held records", 110: "sealed records", 111: "lost files",
                     120: "wrapped keys", 123: "asset rows", 140: "audience", 150: "bodies",
+                    152: "older files",
                 ]
             )
-        ], blocks: [20, 40, 44, 50, 60, 70, 100, 110, 120, 123, 140, 150])
+        ], blocks: [20, 40, 44, 50, 60, 70, 100, 110, 120, 123, 140, 150, 152])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

@@ -32,11 +32,7 @@ extension PinAsset {
         if let digest = self.digest { writer.write(name: digest.raw) }
         writer.write(self.storers)
         writer.write(self.rules)
-        writer.write(count: self.chunks.count)
-        for chunk in self.chunks {
-            writer.write(varint: UInt64(chunk.storedSize))
-            writer.write(fixed: chunk.crc)
-        }
+        writer.write(self.chunks)
     }
 
     init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
@@ -51,15 +47,9 @@ extension PinAsset {
         let keyVersion = try reader.number32()
         let orphanAfter = try reader.signed()
         let digest = try reader.flag() ? AssetDigest(try reader.name()) : nil
-        let storers = try reader.copyHoldings()
+        let storers = try reader.storers()
         let rules = try reader.assetRules()
-        var chunks: [BodyManifest.Chunk] = []
-        let count = try reader.count(minimumSize: 5)
-        chunks.reserveCapacity(min(count, Self.chunkCountMax))
-        for _ in 0..<count {
-            let storedSize = try reader.number32()
-            chunks.append(BodyManifest.Chunk(storedSize: storedSize, crc: try reader.fixed32()))
-        }
+        let chunks = try reader.bodyChunks()
         self.init(
             database: database, upload: upload, asset: asset, body: body, fileChecksum: checksum,
             size: size, chunkSize: chunkSize, keyVersion: keyVersion, chunks: chunks,
@@ -102,6 +92,22 @@ extension PutKey {
 }
 
 extension ByteWriter {
+    mutating func write(_ storers: [CopyHolding]) {
+        self.write(count: storers.count)
+        for storer in storers {
+            self.write(varint: UInt64(storer.node.raw))
+            self.write(fixed: storer.at.raw)
+        }
+    }
+
+    mutating func write(_ chunks: [BodyManifest.Chunk]) {
+        self.write(count: chunks.count)
+        for chunk in chunks {
+            self.write(varint: UInt64(chunk.storedSize))
+            self.write(fixed: chunk.crc)
+        }
+    }
+
     mutating func write(_ rules: AssetRules) {
         self.write(varint: UInt64(max(0, rules.pinMilliseconds)))
         self.write(varint: UInt64(max(0, rules.graceMilliseconds)))
@@ -124,6 +130,26 @@ extension ByteWriter {
 }
 
 extension ByteReader {
+    mutating func storers() throws(DecodingError) -> [CopyHolding] {
+        var storers: [CopyHolding] = []
+        for _ in 0..<(try self.count(minimumSize: 9)) {
+            let node = NodeID(try self.number32())
+            storers.append(CopyHolding(node: node, at: LogIndex(try self.fixed64())))
+        }
+        return storers
+    }
+
+    mutating func bodyChunks() throws(DecodingError) -> [BodyManifest.Chunk] {
+        var chunks: [BodyManifest.Chunk] = []
+        let count = try self.count(minimumSize: 5)
+        chunks.reserveCapacity(min(count, PinAsset.chunkCountMax))
+        for _ in 0..<count {
+            let storedSize = try self.number32()
+            chunks.append(BodyManifest.Chunk(storedSize: storedSize, crc: try self.fixed32()))
+        }
+        return chunks
+    }
+
     mutating func assetRules() throws(DecodingError) -> AssetRules {
         var rules = AssetRules()
         rules.pinMilliseconds = try self.span()

@@ -57,13 +57,22 @@ enum AssetRows {
         {
             try rows.remove(.asset, AssetKeys.share(row.database, digest))
         }
-        let start = BodyCoding.key(of: row.body)
+        return 4 + (try Self.drop(row.body, at: index, changes: &changes, in: &rows))
+    }
+
+    /// Takes a body out of the rows.
+    ///
+    /// - Returns: the rows that were removed.
+    static func drop(
+        _ name: BodyID, at index: LogIndex, changes: inout BodyChanges,
+        in rows: inout some RowStore
+    ) throws(StoreError) -> Int {
+        let start = BodyCoding.key(of: name)
         let pages = try rows.keys(.body, from: start, to: Keys.end(of: start), limit: .max)
-        guard let body = try Self.body(row.body, over: rows) else { return 4 }
+        guard let body = try Self.body(name, over: rows) else { return 0 }
         for page in pages { try rows.remove(.body, page) }
-        changes.append(
-            .dropped(row.body, chunkCount: UInt32(body.chunks.count), at: index))
-        return 4 + pages.count
+        changes.append(.dropped(name, chunkCount: UInt32(body.chunks.count), at: index))
+        return pages.count
     }
 
     static func use(of database: DatabaseNumber, over rows: borrowing some RowReader)

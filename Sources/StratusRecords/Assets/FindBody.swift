@@ -33,7 +33,7 @@ extension FindBody {
         let start = reader.offset
         self.init(
             body: body, orphanAfterMilliseconds: orphanAfter,
-            storers: try reader.copyHoldings())
+            storers: try reader.storers())
         guard self.storers.count <= PinAsset.storerCountMax else {
             throw DecodingError(.malformed, at: start)
         }
@@ -99,14 +99,6 @@ extension RecordState {
 }
 
 extension ByteWriter {
-    mutating func write(_ holdings: [CopyHolding]) {
-        self.write(count: holdings.count)
-        for holding in holdings {
-            self.write(varint: UInt64(holding.node.raw))
-            self.write(fixed: holding.at.raw)
-        }
-    }
-
     mutating func write(_ found: FoundBodies) {
         self.write(count: found.bodies.count)
         for manifest in found.bodies {
@@ -117,15 +109,6 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    mutating func copyHoldings() throws(DecodingError) -> [CopyHolding] {
-        var holdings: [CopyHolding] = []
-        for _ in 0..<(try self.count(minimumSize: 9)) {
-            let node = NodeID(try self.number32())
-            holdings.append(CopyHolding(node: node, at: LogIndex(try self.fixed64())))
-        }
-        return holdings
-    }
-
     mutating func foundBodies() throws(DecodingError) -> FoundBodies {
         let start = self.offset
         let count = try self.count()

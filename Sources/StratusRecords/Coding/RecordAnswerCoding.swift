@@ -189,6 +189,9 @@ extension RecordAnswer {
         case .assetRows(let page):
             writer.begin(.assetRows)
             writer.bytes.write(page)
+        case .olderFiles(let page):
+            writer.begin(.olderFiles)
+            writer.bytes.write(page)
         case .lostFiles(let lost):
             writer.begin(.lostFiles)
             writer.bytes.write(lost)
@@ -285,6 +288,7 @@ extension RecordAnswer {
         case .assetRows: self = .assetRows(try reader.bytes.assetRowFaults())
         case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
         case .bodies: self = .bodies(try reader.bytes.foundBodies())
+        case .olderFiles: self = .olderFiles(try reader.bytes.olderFiles())
         case .wrappedKeys: self = .wrappedKeys(try WrappedKeysPage(from: &reader.bytes))
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
@@ -324,6 +328,7 @@ enum AnswerKind: UInt8 {
     case assetRows = 123
     case audience = 140
     case bodies = 150
+    case olderFiles = 152
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

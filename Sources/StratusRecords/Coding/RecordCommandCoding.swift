@@ -19,13 +19,14 @@ import StratusQuery
 // |       | 44 modify documents: see `DocumentCoding.swift`,                                 |
 // |       | 50 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
 // |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
-// |       | 13, 20, 21, 22, 28, 60, 61, 110, 120 as the whole database gets it,             |
+// |       | 13, 20, 21, 22, 28, 60, 61, 110, 120, 151, 152 as the whole database gets it,   |
 // |       | 51 note buckets: database, 1 count, varint mask, varint tag floor,               |
 // |       | 60 modify records whose long texts are cut, 61 the same and assets are resolved, |
 // |       | 62 install schema, 63 extend schema, both with indexes of long texts,            |
 // |       | 110 reseal fields: see `ResealCoding.swift`,                                     |
 // |       | 120 rewrap key: see `RewrapCoding.swift`,                                        |
-// |       | 122 forget outcomes (nothing follows)                                            |
+// |       | 122 forget outcomes (nothing follows),                                           |
+// |       | 151 replace body, 152 retire keys: see `ReplaceBodyCoding.swift`                 |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
 // a public one. In rows and questions also 1 byte 4, text owner, 1 number, 1 count: a bucket of a
@@ -134,6 +135,12 @@ extension RecordCommand {
         case .resealFields(let reseal):
             writer.write(110 as UInt8)
             reseal.write(to: &writer)
+        case .replaceBody(let replace):
+            writer.write(self.number)
+            replace.write(to: &writer)
+        case .retireKeys(let retire):
+            writer.write(self.number)
+            retire.write(to: &writer)
         case .rewrapKey(let rewrap):
             writer.write(120 as UInt8)
             rewrap.write(to: &writer)
@@ -234,6 +241,8 @@ extension RecordCommand {
             self = .modifyDocuments(try ModifyDocuments(from: &reader, container: container))
         case 110: self = .resealFields(try ResealFields(from: &reader, container: container))
         case 122: self = .forgetOutcomes
+        case 151: self = .replaceBody(try ReplaceBody(from: &reader, container: container))
+        case 152: self = .retireKeys(try RetireKeys(from: &reader, container: container))
         case 120: self = .rewrapKey(try RewrapKey(from: &reader, container: container))
         default: throw DecodingError(.malformed, at: 1)
         }

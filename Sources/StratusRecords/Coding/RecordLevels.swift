@@ -39,6 +39,8 @@ extension RecordCommand: Levelled {
         case .resealFields: 110
         case .rewrapKey: 120
         case .forgetOutcomes: 122
+        case .replaceBody: 151
+        case .retireKeys: 152
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -75,6 +77,7 @@ extension RecordQuery: Levelled {
         case .bodies: 150
         case .wrappedKeys: 120
         case .assetRows: 123
+        case .olderFiles: 152
         }
     }
     package var level: FeatureLevel {
@@ -138,7 +141,7 @@ extension RecordAnswer: Levelled {
         switch self {
         case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
             .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles,
-            .wrappedKeys, .assetRows, .bodies:
+            .wrappedKeys, .assetRows, .bodies, .olderFiles:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
@@ -151,7 +154,7 @@ extension RecordOutcome: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted, .keyValues,
-            .documents, .resealed, .bodyFound:
+            .documents, .resealed, .bodyFound, .bodyReplaced:
             .two
         default: .one
         }

@@ -13,7 +13,8 @@ package import StratusModel
 // |       | 40 key values: see `KeyValueCoding.swift`, 44 documents: see                    |
 // |       | `DocumentCoding.swift`,                                                        |
 // |       | 50 buckets noted (level 2): varint mask,                                       |
-// |       | 110 resealed: see `ResealCoding.swift`                                         |
+// |       | 110 resealed: see `ResealCoding.swift`,                                        |
+// |       | 151 body replaced: see `ReplaceBodyCoding.swift`                                |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
@@ -86,6 +87,9 @@ extension RecordOutcome {
             writer.write(110 as UInt8)
             writer.write(varint: resealed.count)
             writer.write(varint: resealed.olderKeyCount)
+        case .bodyReplaced(let replaced):
+            writer.write(151 as UInt8)
+            writer.write(replaced.rawValue)
         case .bucketsNoted(let mask):
             writer.write(50 as UInt8)
             writer.write(varint: mask.raw)
@@ -151,6 +155,11 @@ extension RecordOutcome {
         case 110:
             let count = try reader.varint()
             self = .resealed(ResealedFields(count: count, olderKeyCount: try reader.varint()))
+        case 151:
+            guard let replaced = ReplacedBody(rawValue: try reader.byte()) else {
+                throw DecodingError(.malformed, at: reader.offset - 1)
+            }
+            self = .bodyReplaced(replaced)
         case 50: self = .bucketsNoted(BucketMask(try reader.varint()))
         case 40: self = .keyValues(try reader.modifiedKeyValues())
         case 44: self = .documents(try reader.documentResults())

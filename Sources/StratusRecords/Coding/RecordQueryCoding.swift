@@ -157,6 +157,9 @@ extension RecordQuery {
             writer.write(123 as UInt8)
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
+        case .olderFiles(let ask):
+            writer.write(152 as UInt8)
+            ask.write(to: &writer)
         case .lostFiles(let ask):
             writer.write(111 as UInt8)
             writer.write(flag: ask.after != nil)
@@ -264,6 +267,7 @@ extension RecordQuery {
             ask = .bodies(BodiesAsk(bodies))
         case 123:
             ask = .assetRows(AssetRowsAsk(after: try reader.flag() ? try reader.prefixed() : nil))
+        case 152: ask = .olderFiles(try OlderFilesAsk(from: &reader))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

@@ -19,6 +19,8 @@ extension RecordCommand {
             case .modifyKeyValues(let modify): modify.database
             case .modifyDocuments(let modify): modify.database
             case .resealFields(let reseal): reseal.database
+            case .replaceBody(let replace): replace.database
+            case .retireKeys(let retire): retire.database
             case .rewrapKey(let rewrap): rewrap.database
             case .schema, .continueJobs, .recover, .loseBody, .findBody, .forgetOutcomes: nil
             }
@@ -68,6 +70,12 @@ extension RecordCommand {
             case .resealFields(var reseal):
                 reseal.database = newValue
                 self = .resealFields(reseal)
+            case .replaceBody(var replace):
+                replace.database = newValue
+                self = .replaceBody(replace)
+            case .retireKeys(var retire):
+                retire.database = newValue
+                self = .retireKeys(retire)
             case .rewrapKey(var rewrap):
                 rewrap.database = newValue
                 self = .rewrapKey(rewrap)

@@ -39,6 +39,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case lostFiles(LostFiles)
     case bodies(FoundBodies)
     case assetRows(AssetRowFaults)
+    case olderFiles(OlderFiles)
     case wrappedKeys(WrappedKeysPage)
     case refused(RequestRefusal)
 }

@@ -36,6 +36,10 @@ package enum RecordCommand: Sendable, Equatable {
     case modifyDocuments(ModifyDocuments)
     /// Stratus' own: after a database got a newer key.
     case resealFields(ResealFields)
+    /// Stratus' own: after a database got a newer key, for each of its files.
+    case replaceBody(ReplaceBody)
+    /// Stratus' own: once nothing needs the older keys.
+    case retireKeys(RetireKeys)
     case rewrapKey(RewrapKey)
     /// Stratus' own: after an erasure, removes outcomes of commands whose time is over.
     case forgetOutcomes

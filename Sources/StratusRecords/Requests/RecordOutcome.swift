@@ -24,6 +24,7 @@ package enum RecordOutcome: Sendable, Equatable {
     /// Whether the row is there, and calls the body lost no more.
     case bodyFound(Bool)
     case resealed(ResealedFields)
+    case bodyReplaced(ReplacedBody)
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)
     case keyValues(ModifiedKeyValues)

@@ -49,6 +49,8 @@ package struct RecordQuery: Sendable, Equatable {
         case bodies(BodiesAsk)
         /// What the rows of files say, compared with each other. For Stratus itself.
         case assetRows(AssetRowsAsk)
+        /// Files that are sealed under older keys of their database. For Stratus itself.
+        case olderFiles(OlderFilesAsk)
         /// The keys of databases under one key of a container. For Stratus itself.
         case wrappedKeys(WrappedKeysAsk)
     }

@@ -98,6 +98,6 @@ package struct DataState: ReplicatedState {
     }
 
     package func holdings(in command: Command) -> [CopyHolding]? {
-        command.kind == .records ? RecordState.holdings(in: command) : nil
+        command.kind == .records ? self.records.holdings(in: command) : nil
     }
 }

@@ -16,8 +16,10 @@ extension RecordState {
         if now > pin.orphanAfterMilliseconds, !self.bugs.contains(.latePinTaken) {
             return .refused(RequestRefusal(.pinTooLate))
         }
+        // What a rotation has passed stays sealed under the newest key.
         guard let database = try self.cache.database(pin.database, over: rows),
-            try AssetRows.opens(pin.keyVersion, of: database.number, over: rows)
+            let newest = try AssetRows.newestKey(of: database.number, over: rows),
+            newest.version == pin.keyVersion, newest.key != nil
         else { return .refused(RequestRefusal(.keyMissing)) }
         let namesake = try AssetRows.asset(pin.asset, over: rows)
         let body = try rows.row(.body, BodyCoding.key(of: pin.body))

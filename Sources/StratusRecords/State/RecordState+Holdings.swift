@@ -3,17 +3,18 @@ import StratusModel
 
 extension RecordState {
     /// The nodes that hold the copies that the command names; nil: it names none.
-    static func holdings(in command: Command) -> [CopyHolding]? {
+    func holdings(in command: Command) -> [CopyHolding]? {
         // Almost every command is another one: its kind is looked at, and nothing is decoded.
-        guard let kind = Command.recordKind(of: command.body), kind == 20 || kind == 150,
-            let decoded = try? RecordCommand(
-                decoding: command.body, container: command.container)
+        guard let kind = Command.recordKind(of: command.body), [20, 150, 151].contains(kind)
         else { return nil }
-        return switch decoded {
         // An empty file has no copies.
-        case .pinAsset(let pin): pin.chunks.isEmpty ? nil : pin.storers
-        case .findBody(let find): find.storers
-        default: nil
+        switch try? RecordCommand(decoding: command.body, container: command.container) {
+        case .pinAsset(let pin): return pin.chunks.isEmpty ? nil : pin.storers
+        case .findBody(let find): return find.storers
+        case .replaceBody(let replace):
+            if self.bugs.contains(.replacedUnchecked) { return nil }
+            return replace.chunks.isEmpty ? nil : replace.storers
+        default: return nil
         }
     }
 }

@@ -94,6 +94,9 @@ extension RecordState {
         case .assetRows(let ask):
             return QueryAnswer(
                 body: try self.assetRows(ask, query.principal, over: rows).encoded())
+        case .olderFiles(let ask):
+            return QueryAnswer(
+                body: try self.olderFiles(ask, query.principal, over: rows).encoded())
         case .wrappedKeys(let ask):
             return QueryAnswer(
                 body: try self.wrappedKeys(ask, query.principal, over: rows).encoded())
@@ -294,6 +297,7 @@ extension RecordQuery {
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
         case .sealedRecords(let ask): ask.database
+        case .olderFiles(let ask): ask.database
         case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles,
             .wrappedKeys, .assetRows, .bodies:
             nil

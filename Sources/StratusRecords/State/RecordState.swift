@@ -119,6 +119,12 @@ package struct RecordState: Sendable {
         case .resealFields(let reseal):
             let outcome = try self.apply(reseal, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .replaceBody(let replace):
+            let outcome = try self.apply(replace, of: command, at: position, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .retireKeys(let retire):
+            let outcome = try self.apply(retire, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         case .rewrapKey(let rewrap):
             let outcome = try self.apply(rewrap, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())

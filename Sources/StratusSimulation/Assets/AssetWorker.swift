@@ -31,9 +31,10 @@ struct AssetWorker: Sendable {
             let groups = self.life.simulation.clientGroups
             let group = groups[self.assets.draw(groups.count)]
             let name = "file\(self.assets.draw(8))"
-            switch self.assets.draw(10) {
+            switch self.assets.draw(12) {
             case 0...4: await self.upload(to: group, name)
             case 5: await self.delete(name, in: group)
+            case 10...11: await self.reseal(name, in: group)
             default: await self.download(name, of: group)
             }
             if self.assets.draw(30) == 0 { await self.loseAndAdopt(in: group) }
@@ -58,40 +59,11 @@ struct AssetWorker: Sendable {
         let orphanAfter =
             max(self.world.wallMilliseconds, position.time.milliseconds)
             + AssetWorld.orphanMilliseconds
-        let deadline = self.world.now + .seconds(4)
-        let (life, world) = (self.life, self.world)
-        let writing = BodyWriting(
-            BodyWriter(
-                body, orphanAfterMilliseconds: orphanAfter, members: Set(members.members),
-                voterSets: members.isJoint
-                    ? [Set(members.voters), Set(members.incoming)] : [Set(members.voters)],
-                deadline: deadline), of: group, by: courier, deadline: deadline,
-            // Behind the process' end time is over: nothing is tried again.
-            now: { life.isGone ? world.now + .seconds(60) : world.now },
-            sleep: { await life.sleep(for: $0) }, on: life.executor)
-        var chunks: [BodyManifest.Chunk] = []
         let cutAt = self.assets.draw(8) == 0 ? self.assets.draw(4) : Int.max
-        let storers: [CopyHolding]
-        do throws(BodyWriter.Failure) {
-            var offset = 0
-            while offset < content.count {
-                if chunks.count == cutAt {
-                    await writing.cancel()
-                    return self.assets.count("uploads cut")
-                }
-                let end = min(offset + Int(AssetWorld.chunkSize), content.count)
-                let stored = AssetWorld.seal(
-                    Bytes(content[offset..<end]),
-                    CopyName(body: body, ordinal: UInt32(chunks.count)))
-                chunks.append(
-                    .init(storedSize: UInt32(stored.count), crc: CRC32C.of(stored)))
-                try await writing.add(stored)
-                offset = end
-            }
-            storers = try await writing.finish()
-        } catch {
-            return self.assets.count("uploads failed")
-        }
+        guard
+            let (chunks, storers) = await self.write(
+                body, content, to: members, of: group, by: courier, orphanAfter, cutAt: cutAt)
+        else { return }
         // A slow client's receipt: members may change meanwhile.
         if self.assets.draw(3) == 0 {
             await life.sleep(for: .milliseconds(self.assets.draw(2_000)))
@@ -101,7 +73,8 @@ struct AssetWorker: Sendable {
         let pin = PinAsset(
             database: AssetWorld.database, upload: upload, asset: asset, body: body,
             fileChecksum: Self.checksum(of: content), size: UInt64(content.count),
-            chunkSize: AssetWorld.chunkSize, keyVersion: 1, chunks: chunks, digest: digest,
+            chunkSize: AssetWorld.chunkSize, keyVersion: self.assets.keyVersion(of: group),
+            chunks: chunks, digest: digest,
             orphanAfterMilliseconds: orphanAfter, storers: storers, rules: AssetWorld.rules)
         guard let pinned = await self.pin(pin, in: group, by: courier) else { return }
         self.assets.count("uploads")
@@ -116,6 +89,49 @@ struct AssetWorker: Sendable {
             in: group, "saves")
     }
 
+    /// Seals a body and brings it to the members.
+    ///
+    /// - Parameter cutAt: the chunk before which the client goes away.
+    func write(
+        _ body: BodyID, _ content: Bytes, to members: Configuration, of group: GroupID,
+        by courier: CopyCourier, _ orphanAfter: Int64, cutAt: Int = .max
+    ) async -> (chunks: [BodyManifest.Chunk], storers: [CopyHolding])? {
+        let deadline = self.world.now + .seconds(4)
+        let (life, world) = (self.life, self.world)
+        let writing = BodyWriting(
+            BodyWriter(
+                body, orphanAfterMilliseconds: orphanAfter, members: Set(members.members),
+                voterSets: members.isJoint
+                    ? [Set(members.voters), Set(members.incoming)] : [Set(members.voters)],
+                deadline: deadline), of: group, by: courier, deadline: deadline,
+            // Behind the process' end time is over: nothing is tried again.
+            now: { life.isGone ? world.now + .seconds(60) : world.now },
+            sleep: { await life.sleep(for: $0) }, on: life.executor)
+        var chunks: [BodyManifest.Chunk] = []
+        do throws(BodyWriter.Failure) {
+            var offset = 0
+            while offset < content.count {
+                if chunks.count == cutAt {
+                    await writing.cancel()
+                    self.assets.count("uploads cut")
+                    return nil
+                }
+                let end = min(offset + Int(AssetWorld.chunkSize), content.count)
+                let stored = AssetWorld.seal(
+                    Bytes(content[offset..<end]),
+                    CopyName(body: body, ordinal: UInt32(chunks.count)))
+                chunks.append(
+                    .init(storedSize: UInt32(stored.count), crc: CRC32C.of(stored)))
+                try await writing.add(stored)
+                offset = end
+            }
+            return (chunks, try await writing.finish())
+        } catch {
+            self.assets.count("uploads failed")
+            return nil
+        }
+    }
+
     private func pin(_ first: PinAsset, in group: GroupID, by courier: CopyCourier) async
         -> PinnedAsset?
     {
@@ -125,16 +141,13 @@ struct AssetWorker: Sendable {
             case .decided(.pinned(let pinned)):
                 return pinned
             case .decided(.refused(let refusal)) where refusal.reason == .keyMissing:
-                for version in 0...1 as ClosedRange<UInt32> {
-                    _ = await self.submit(
-                        .putKey(
-                            PutKey(
-                                database: AssetWorld.database, version: version,
-                                key: AssetWorld.key)), in: group, as: RecordWorld.system)
-                }
+                await self.findKey(of: group)
+                // The mark of a chunk says no key, so the body need not be sealed anew.
+                pin.keyVersion = self.assets.keyVersion(of: group)
             case .notExecuted:
                 self.assets.count("storers asked again")
-                pin.storers = await self.confirm(pin, in: group, by: courier)
+                pin.storers = await self.confirm(
+                    pin.body, pin.chunks.count, in: group, by: courier)
             case .decided: return nil
             case .unknown: return nil
             }
@@ -142,13 +155,13 @@ struct AssetWorker: Sendable {
         return nil
     }
 
-    private func confirm(_ pin: PinAsset, in group: GroupID, by courier: CopyCourier) async
-        -> [CopyHolding]
-    {
+    func confirm(
+        _ body: BodyID, _ chunkCount: Int, in group: GroupID, by courier: CopyCourier
+    ) async -> [CopyHolding] {
         var holdings: [CopyHolding] = []
         for node in self.members(of: group)?.members.sorted() ?? [] {
             let answer = await courier.confirm(
-                pin.body, chunkCount: UInt32(pin.chunks.count), of: group, on: node,
+                body, chunkCount: UInt32(chunkCount), of: group, on: node,
                 deadline: self.world.now + .milliseconds(400))
             if case .stored(let index) = answer {
                 holdings.append(CopyHolding(node: node, at: index))
@@ -184,24 +197,53 @@ struct AssetWorker: Sendable {
     // MARK: Downloads
 
     private func download(_ name: String, of group: GroupID) async {
-        let lookup = RecordLookup(
-            database: AssetWorld.database, zone: ZoneID.defaultName, names: [name])
-        guard case .lookup(let found)? = await self.read(.lookup(lookup), of: group),
-            case .found(let record)? = found.items.first,
-            case .scalar(.asset(let reference))? = record.value(of: "file"),
+        guard let (reference, stored) = await self.find(name, of: group) else { return }
+        let size = stored.body.size
+        let start = UInt64(self.assets.draw(Int(size)))
+        let range = self.assets.draw(2) == 0 ? 0..<size : start..<size
+        guard let read = await self.read(stored.body, range, of: group) else {
+            return self.assets.count("downloads failed")
+        }
+        self.assets.count("downloads")
+        self.check(read, range, of: stored.body, as: reference)
+    }
+
+    /// The file of a record. What a record holds must be there.
+    func find(_ name: String, of group: GroupID) async -> (AssetReference, StoredAsset)? {
+        guard let (first, reference) = await self.record(name, of: group),
             let asset = reference.asset,
-            case .asset(let stored?)? = await self.read(.asset(asset), of: group),
-            let members = self.members(of: group), let courier = self.life.node.assets?.courier
-        else { return }
+            case .asset(let found)? = await self.read(.asset(asset), of: group)
+        else { return nil }
+        guard let stored = found else {
+            if let (second, _) = await self.record(name, of: group), second == first {
+                self.life.simulation.report(
+                    asset: "\(asset) cannot be read, and record \(name) holds it")
+            }
+            return nil
+        }
         if stored.fileChecksum != reference.fileChecksum {
             self.life.simulation.report(
                 asset: "\(asset) has \(stored.fileChecksum), not \(reference.fileChecksum)")
         }
-        let manifest = stored.body
+        return (reference, stored)
+    }
+
+    private func record(_ name: String, of group: GroupID) async -> (Record, AssetReference)? {
+        let lookup = RecordLookup(
+            database: AssetWorld.database, zone: ZoneID.defaultName, names: [name])
+        guard case .lookup(let found)? = await self.read(.lookup(lookup), of: group),
+            case .found(let record)? = found.items.first,
+            case .scalar(.asset(let reference))? = record.value(of: "file")
+        else { return nil }
+        return (record, reference)
+    }
+
+    /// Nil: not all of it can be had now.
+    func read(_ manifest: BodyManifest, _ range: Range<UInt64>, of group: GroupID) async -> Bytes? {
+        guard let members = self.members(of: group), let courier = self.life.node.assets?.courier
+        else { return nil }
         let own = self.life.node.id
         let others = members.members.filter { $0 != own }.sorted()
-        let start = UInt64(self.assets.draw(Int(manifest.size)))
-        let range = self.assets.draw(2) == 0 ? 0..<manifest.size : start..<manifest.size
         var reader = BodyReader(
             manifest, range, sources: [.here] + others.map { .node($0) },
             deadline: self.world.now + .seconds(4))
@@ -222,19 +264,17 @@ struct AssetWorker: Sendable {
                 _ = await courier.put(
                     StoredCopy(name: name, orphanAfterMilliseconds: .max, bytes: bytes),
                     of: group, on: own, deadline: self.world.now + .seconds(1))
-            case .failed: return self.assets.count("downloads failed")
-            case .finished:
-                self.assets.count("downloads")
-                self.check(read, range, of: manifest, as: reference)
-                return
+            case .failed: return nil
+            case .finished: return read
             }
             if actions.isEmpty {
                 actions += reader.tick(self.world.now) + reader.advance()
             }
         }
+        return nil
     }
 
-    private func check(
+    func check(
         _ read: Bytes, _ range: Range<UInt64>, of manifest: BodyManifest,
         as reference: AssetReference
     ) {
@@ -269,11 +309,7 @@ struct AssetWorker: Sendable {
     }
 
     func read(_ ask: RecordQuery.Ask, of group: GroupID) async -> RecordAnswer? {
-        let principal =
-            switch ask {
-            case .asset, .bodies: RecordWorld.system
-            default: RecordWorld.users[0]
-            }
+        let principal = if case .lookup = ask { RecordWorld.users[0] } else { RecordWorld.system }
         let query = RecordQuery(principal: principal, ask).enveloped()
         guard case .answer(let answer) = await self.ask(.query(query), of: group) else {
             return nil

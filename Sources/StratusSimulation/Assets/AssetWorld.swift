@@ -87,6 +87,26 @@ final class AssetWorld: @unchecked Sendable {
         return stored.count > 17 && Self.seal(plain, name) == stored ? plain : nil
     }
 
+    /// A body of the same bytes, sealed anew.
+    func newBody(of old: BodyID) -> (body: BodyID, content: Bytes)? {
+        guard let content = self.contents[old] else { return nil }
+        let body = BodyID(
+            UInt128(self.random.next()) << 64 | UInt128(self.random.next()))
+        self.contents[body] = content
+        return (body, content)
+    }
+
+    // MARK: Keys
+
+    /// The newest key of the database, as clients know it.
+    private var keyVersions: [GroupID: UInt32] = [:]
+
+    func keyVersion(of group: GroupID) -> UInt32 { self.keyVersions[group] ?? 1 }
+
+    func noteKey(_ version: UInt32, of group: GroupID) {
+        self.keyVersions[group] = max(version, self.keyVersion(of: group))
+    }
+
     // MARK: What entries did
 
     func heard(_ changes: [BodyChange], of group: GroupID) {

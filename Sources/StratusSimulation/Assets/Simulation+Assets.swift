@@ -3,6 +3,7 @@ import StratusCluster
 import StratusConsensus
 import StratusDoubles
 import StratusModel
+import StratusRecords
 import StratusStorage
 
 // Lets nodes keep copies of what records name: tells the keepers what entries did, and checks what
@@ -164,6 +165,27 @@ extension Simulation {
         return nil
     }
 
+    /// The audit of rows that an operator asks for, on a replica that has applied everything.
+    private func checkRows(of group: GroupID) {
+        let applied = self.invariants.groups[group]?.appliedCount ?? 0
+        let stores = self.nodes.filter(\.isUp).compactMap { $0.partitions[group]?.store }
+        guard let store = stores.first(where: { Int($0.applied.raw) == applied }) else { return }
+        var place: Bytes?
+        repeat {
+            let query = RecordQuery(
+                principal: RecordWorld.system, .assetRows(AssetRowsAsk(after: place))
+            ).enveloped()
+            guard let body = try? store.answer(query).body,
+                case .assetRows(let page)? = try? RecordAnswer(decoding: body)
+            else { return }
+            for fault in page.faults {
+                self.invariants.report(
+                    "assets rows", "\(group): \(fault.asset) \(fault.kind.text)")
+            }
+            place = page.next
+        } while place != nil
+    }
+
     /// Every named body is whole on a majority of the voters that decide.
     func checkHeld() {
         guard let assets, self.invariants.violation == nil else { return }
@@ -200,6 +222,7 @@ extension Simulation {
         assets.quietSince = since
         guard self.now >= since + 8_000_000_000 else { return "time has not passed" }
         for group in self.clientGroups {
+            self.checkRows(of: group)
             guard let named = self.named(in: group),
                 let leader = self.nodes.compactMap({ $0.host?.replica(of: group) }).first(where: {
                     $0.raft.role == .leader

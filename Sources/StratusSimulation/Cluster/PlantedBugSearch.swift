@@ -189,7 +189,7 @@ package struct PlantedBugSearch {
         case .digestsNotCompared: .divergence
         case .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
             .jointLeftWithoutCopies, .copyAnsweredBeforeSync, .copiesRemovedAtApply,
-            .startNotCompared, .foundTakenAsHeld:
+            .startNotCompared, .foundTakenAsHeld, .replacedUnchecked:
             .assets
         case .cursorNotCompared, .cursorMovedBeforePosted, .eventOfNow, .deletionMatchedAfter,
             .sinceIgnored, .onceKept, .markClearedThoughNewer, .oldestKeptWhenCoalesced,
@@ -205,7 +205,8 @@ package struct PlantedBugSearch {
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
             .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
-            .condemnedNotTakenBack, .deviceClockTrusted, .olderValueWins,
+            .condemnedNotTakenBack, .replacedKeyKept, .replacedBodyKept, .deviceClockTrusted,
+            .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
             .folderMovedIntoItself, .subtreeLeftBehind:
             nil

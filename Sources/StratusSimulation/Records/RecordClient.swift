@@ -32,11 +32,11 @@ extension RecordCommand {
     var changedDatabase: DatabaseID? {
         switch self {
         case .modifyRecords, .modifyZones, .eraseDatabase, .pinAsset, .holdAssets,
-            .modifyKeyValues, .modifyDocuments:
+            .modifyKeyValues, .modifyDocuments, .replaceBody:
             self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
             .loseBody, .findBody, .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets,
-            .resealFields,
+            .resealFields, .retireKeys,
             .rewrapKey:
             nil
         }

@@ -105,7 +105,7 @@ struct RecordLedger {
             guard case .bucketsNoted = outcome else { return "bits: \(outcome)" }
             return nil
         case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
-            .findBody, .forgetOutcomes,
+            .findBody, .forgetOutcomes, .replaceBody, .retireKeys,
             .modifySubscriptions, .followNews, .modifyKeyValues, .resealFields, .rewrapKey:
             return "nobody asks for this"
         }

@@ -86,7 +86,7 @@ import Testing
         {
             try #require(
                 DatabaseRotation(
-                    self.town.service.directory, of: Neighbourhood.container,
+                    self.town.service.directory, of: Neighbourhood.container, files: nil,
                     retries: Retries { _ in try await pause() }))
         }
 

@@ -20,6 +20,7 @@ import Testing
         // A life in which little happens shows nothing.
         #expect(life.pinCount > 20 && life.sharedCount > 5, "seed \(seed)")
         #expect(life.goneCount > 10 && life.heldCount > 8, "seed \(seed)")
+        #expect(life.replacedCount > 5, "seed \(seed)")
     }
 
     @Test(arguments: [101, 102, 103] as [UInt64])
@@ -56,7 +57,7 @@ import Testing
         arguments: [
             PlantedBug.expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
-            .condemnedNotTakenBack,
+            .condemnedNotTakenBack, .replacedKeyKept, .replacedBodyKept,
         ])
     func `a planted bug is found`(bug: PlantedBug) throws {
         #if STRATUS_PLANTED
@@ -85,6 +86,7 @@ struct AssetLife<Rows: RowStore> {
     private(set) var sharedCount = 0
     private(set) var goneCount = 0
     private(set) var heldCount = 0
+    private(set) var replacedCount = 0
     private var bodies: Set<BodyID> = []
 
     init(_ bench: AssetBench<Rows>, seed: UInt64) {
@@ -118,7 +120,9 @@ struct AssetLife<Rows: RowStore> {
         case 62..<67: try self.rereference()
         case 67..<71: try self.changeZone()
         case 71..<73: try self.lose()
-        case 73..<85: self.bench.milliseconds += .random(in: 1...3_000, using: &self.random)
+        case 73..<75: try self.rotate()
+        case 75..<81: try self.replace()
+        case 81..<85: self.bench.milliseconds += .random(in: 1...9_000, using: &self.random)
         case 85..<95:
             let budget = Int.random(in: 1...40, using: &self.random)
             try self.bench.jobs(budget: budget)
@@ -290,6 +294,48 @@ struct AssetLife<Rows: RowStore> {
         guard try self.bench.apply(.findBody(find)) == .bodyFound(true) else {
             throw BenchError("a lost body is unknown")
         }
+    }
+
+    /// A newer key; the older ones go once no file is under them.
+    private mutating func rotate() throws {
+        let ask = OlderFilesAsk(database: Bench.privateDatabase, below: self.keyVersion)
+        guard case .olderFiles(let page) = try self.bench.ask(.olderFiles(ask)) else {
+            throw BenchError("no files")
+        }
+        guard page.files.isEmpty else { return }
+        _ = try self.bench.apply(
+            .retireKeys(RetireKeys(database: Bench.privateDatabase, below: self.keyVersion)))
+        guard case .key(let new) = try self.bench.putKey(self.keyVersion + 1), new.key != nil else {
+            throw BenchError("no newer key")
+        }
+        self.keyVersion += 1
+    }
+
+    /// A file is sealed anew: its row changes in two places, and no other asset's does.
+    private mutating func replace() throws {
+        let ask = OlderFilesAsk(database: Bench.privateDatabase, below: self.keyVersion)
+        guard case .olderFiles(let page) = try self.bench.ask(.olderFiles(ask)),
+            let file = page.files.randomElement(using: &self.random),
+            let row = try self.bench.row(file.asset.raw)
+        else { return }
+        self.drawn += 1
+        var replace = ReplaceGoldens.replace(
+            file.asset.raw, old: row.body.raw, body: self.drawn + 2_000_000, size: row.size,
+            keyVersion: self.keyVersion)
+        let late = Int.random(in: 0..<8, using: &self.random) == 0
+        let now = self.bench.milliseconds + 10
+        replace.orphanAfterMilliseconds = late ? now - 1 : now
+        self.model.now = now
+        let outcome = try self.bench.apply(.replaceBody(replace))
+        guard outcome == .bodyReplaced(late ? .late : .replaced) else {
+            throw BenchError("a new body: \(outcome)")
+        }
+        var expected = row
+        if !late { (expected.body, expected.keyVersion) = (replace.body, self.keyVersion) }
+        guard try self.bench.row(file.asset.raw) == expected else {
+            throw BenchError("\(file.asset) is not what it was")
+        }
+        if !late { self.replacedCount += 1 }
     }
 
     private func record(_ name: String, in zone: String) throws -> Record? {

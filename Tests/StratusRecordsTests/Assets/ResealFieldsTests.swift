@@ -146,9 +146,9 @@ enum ResealGoldens {
     }
 
     @Test mutating func `old keys are destroyed, unless the database has files`() throws {
-        try self.bench.putKey(2)
         let ask = KeyAsk(database: Bench.privateDatabase, version: 1)
         _ = try self.bench.pin(1, content: nil, size: 600)
+        try self.bench.putKey(2)
         #expect(try self.reseal([], retiresBelow: 2) == Self.resealed(0, older: 1))
         #expect(try self.bench.ask(.key(ask)) != .key(nil))
         // The pin of an upload that nobody saved has ended.

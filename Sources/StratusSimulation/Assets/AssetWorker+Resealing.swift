@@ -1,0 +1,99 @@
+import StratusAssets
+import StratusCluster
+import StratusConsensus
+import StratusDoubles
+import StratusModel
+import StratusRecords
+import StratusStorage
+
+// A rotation of keys, file by file, as it goes on beside clients.
+extension AssetWorker {
+    /// Makes keys where there are none, and learns which one is the newest.
+    func findKey(of group: GroupID) async {
+        guard
+            case .key(let newest)? = await self.read(
+                .key(KeyAsk(database: AssetWorld.database, version: nil)), of: group)
+        else { return }
+        if let newest { return self.assets.noteKey(newest.version, of: group) }
+        for version in 0...1 as ClosedRange<UInt32> { await self.put(version, in: group) }
+    }
+
+    private func put(_ version: UInt32, in group: GroupID) async {
+        let put = PutKey(
+            database: AssetWorld.database, version: version, key: AssetWorld.key)
+        guard
+            case .decided(.key(let key)) = await self.submit(
+                .putKey(put), in: group, as: RecordWorld.system)
+        else { return }
+        self.assets.noteKey(key.version, of: group)
+    }
+
+    /// Puts a body under the newest key in the place of the one that the file has.
+    func reseal(_ name: String, in group: GroupID) async {
+        guard let (reference, stored) = await self.find(name, of: group) else { return }
+        let old = stored.body
+        if old.keyVersion >= self.assets.keyVersion(of: group), self.assets.draw(3) == 0 {
+            await self.put(old.keyVersion + 1, in: group)
+        }
+        let version = self.assets.keyVersion(of: group)
+        guard old.keyVersion < version else { return }
+        guard let read = await self.read(old, 0..<old.size, of: group) else {
+            return self.assets.count("files not read for a newer key")
+        }
+        self.check(read, 0..<old.size, of: old, as: reference)
+        guard let (body, content) = self.assets.newBody(of: old.body), content == read,
+            let members = self.members(of: group), let courier = self.life.node.assets?.courier,
+            let position = self.life.node.partitions[group]?.store.appliedPosition
+        else { return }
+        let orphanAfter =
+            max(self.world.wallMilliseconds, position.time.milliseconds)
+            + AssetWorld.orphanMilliseconds
+        // A gateway that is content with one storer is refused by the leader.
+        let isHasty = self.assets.draw(4) == 0
+        guard
+            let (chunks, storers) = await self.write(
+                body, content,
+                to: isHasty ? Configuration(voters: [self.life.node.id]) : members, of: group,
+                by: courier, orphanAfter)
+        else { return }
+        if self.assets.draw(3) == 0 {
+            await self.life.sleep(for: .milliseconds(self.assets.draw(2_000)))
+        }
+        var replace = ReplaceBody(
+            database: AssetWorld.database, asset: stored.asset, old: old.body, body: body,
+            size: old.size, chunkSize: old.chunkSize, keyVersion: version, chunks: chunks,
+            orphanAfterMilliseconds: orphanAfter, storers: storers)
+        for _ in 0..<4 {
+            switch await self.submit(.replaceBody(replace), in: group, as: RecordWorld.system) {
+            case .decided(.bodyReplaced(.replaced)):
+                self.assets.count("bodies replaced")
+                return await self.retireKeys(below: old.keyVersion, in: group)
+            case .notExecuted:
+                if isHasty { return self.assets.count("hasty replacements refused") }
+                replace.storers = await self.confirm(body, chunks.count, in: group, by: courier)
+            case .decided(.bodyReplaced(let why)):
+                return self.assets.count("bodies not replaced: \(why)")
+            case .decided, .unknown: return self.assets.count("bodies perhaps replaced")
+            }
+        }
+    }
+
+    /// Destroys the older keys once no file is under one.
+    private func retireKeys(below version: UInt32, in group: GroupID) async {
+        guard version > 1 else { return }
+        var after: AssetID?
+        repeat {
+            let ask = OlderFilesAsk(database: AssetWorld.database, after: after, below: version)
+            guard case .olderFiles(let page)? = await self.read(.olderFiles(ask), of: group),
+                page.files.isEmpty
+            else { return }
+            after = page.next
+        } while after != nil
+        let retire = RetireKeys(database: AssetWorld.database, below: version)
+        guard
+            case .decided(.resealed) = await self.submit(
+                .retireKeys(retire), in: group, as: RecordWorld.system)
+        else { return }
+        self.assets.count("keys retired")
+    }
+}
