@@ -522,7 +522,7 @@ import Testing
         let command = RecordCommand.findBody(AssetGoldens.find).enveloped(
             container: Bench.container, identity: RequestIdentity(high: 1, low: 2),
             deadlineMilliseconds: 1, schemaVersion: 0, principal: Bench.system)
-        #expect(RecordState.holdings(in: command) == AssetGoldens.find.storers)
+        #expect(DataState().holdings(in: command) == AssetGoldens.find.storers)
     }
 
     @Test mutating func `jobs are asked for when something ends`() throws {
