@@ -16,7 +16,7 @@ enum AssetAdoptionPages {
                 + "a member lacks some; it may end sooner"
         ) { try await Self.wanted($0) },
         AdminRoute(
-            "POST", Self.adoptPath, need: .node,
+            "POST", Self.adoptPath, need: .node, isLong: true,
             body:
                 "copies of the body of `?partition=` and `?body=`: 4 bytes with the number of each, "
                 + "4 with its size, little-endian, and its bytes",

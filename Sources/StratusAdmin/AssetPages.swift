@@ -27,13 +27,13 @@ enum AssetPages {
                 "copies that are missing or left over on this node; 500 behind `?after=`, and `next`"
         ) { try await Self.differences($0) },
         AdminRoute(
-            "GET", "/v1/assets/lost",
+            "GET", "/v1/assets/lost", isLong: true,
             answer:
                 "files of the whole cluster of which no node has a sound copy, as JSON lines with "
                 + "the record that holds each; the last line says `done`"
         ) { try Self.lines(.lostFiles, $0) },
         AdminRoute(
-            "GET", "/v1/assets/rows",
+            "GET", "/v1/assets/rows", isLong: true,
             answer:
                 "rows of the whole cluster that say different things of a file, as JSON lines; the "
                 + "last line says `done`"

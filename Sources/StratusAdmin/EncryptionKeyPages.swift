@@ -24,7 +24,8 @@ enum EncryptionKeyPages {
                 + "not; and `next`"
         ) { try await Self.rotate($0, $0.json()) },
         AdminRoute(
-            "POST", "/v1/encryption-keys/databases/rotation", body: "container, environment",
+            "POST", "/v1/encryption-keys/databases/rotation", isLong: true,
+            body: "container, environment",
             answer:
                 "gives the container's databases newer keys and seals their encrypted fields anew, "
                 + "from where an interrupted call came to: a JSON line for each piece with the "
@@ -32,7 +33,8 @@ enum EncryptionKeyPages {
                 + "end, and a last one with `done`, or with `stopped` and the reason"
         ) { try await Self.rotateDatabases($0, $0.json()) },
         AdminRoute(
-            "POST", "/v1/encryption-keys/containers/rotation", body: "container, environment",
+            "POST", "/v1/encryption-keys/containers/rotation", isLong: true,
+            body: "container, environment",
             answer:
                 "gives the container a newer key, wraps the keys of its databases anew, and destroys "
                 + "the older key: a JSON line for each piece with the counts so far, one with "
