@@ -36,7 +36,8 @@ package struct BodyAdoption: Sendable {
     package struct Look: Sendable, Equatable {
         package var manifest: BodyManifest
         package var members: BodyMembers
-        /// Those that do not have all of it, or did not answer.
+        /// Those that say that they do not have all of it. One that does not answer is not among
+        /// them: it takes nothing now.
         fileprivate(set) package var lacking: Set<NodeID>
 
         /// Whether copies of it are of use.
@@ -78,10 +79,10 @@ package struct BodyAdoption: Sendable {
     /// Nil: it is not known who the members are.
     package func look(at manifest: BodyManifest) async -> Look? {
         guard let members = await self.partition.members() else { return nil }
-        let holders = await self.holders(of: manifest, members)
+        let answers = await self.answers(about: manifest, of: members)
+        let lacking = answers.filter { if case .refused = $0.answer { true } else { false } }
         return Look(
-            manifest: manifest, members: members,
-            lacking: members.all.subtracting(holders.map(\.node)))
+            manifest: manifest, members: members, lacking: Set(lacking.map(\.node)))
     }
 
     /// Whether the copy is the one that the body's row describes.
@@ -133,7 +134,13 @@ package struct BodyAdoption: Sendable {
     package func finish(_ look: Look, orphanAfter: Int64) async -> Result {
         for number in 1...Self.findTriesMax {
             guard let members = await self.partition.members() else { return .incomplete }
-            let holders = await self.holders(of: look.manifest, members)
+            let holders = await self.answers(about: look.manifest, of: members).compactMap {
+                if case .stored(let index) = $0.answer {
+                    CopyHolding(node: $0.node, at: index)
+                } else {
+                    nil
+                }
+            }
             let nodes = Set(holders.map(\.node))
             guard look.manifest.isLost else {
                 return members.all.isSubset(of: nodes) ? .held : .incomplete
@@ -152,23 +159,24 @@ package struct BodyAdoption: Sendable {
         return .incomplete
     }
 
-    /// Members that have all of a body, by their logs of now.
-    private func holders(of manifest: BodyManifest, _ members: BodyMembers) async -> [CopyHolding] {
+    /// What members say of a body: `stored` if they have all of it, by their logs of now.
+    private func answers(about manifest: BodyManifest, of members: BodyMembers) async -> [(
+        node: NodeID, answer: CopyAnswer
+    )] {
         let count = UInt32(manifest.chunks.count)
         let deadline = self.now() + Self.confirmPatience
-        return await withTaskGroup(of: CopyHolding?.self) { tasks in
+        return await withTaskGroup(of: (node: NodeID, answer: CopyAnswer).self) { tasks in
             for node in members.all.sorted() {
                 tasks.addTask {
                     let answer = await self.carrier.confirm(
                         manifest.body, chunkCount: count, of: members.group, on: node,
                         deadline: deadline)
-                    guard case .stored(let index) = answer else { return nil }
-                    return CopyHolding(node: node, at: index)
+                    return (node, answer)
                 }
             }
-            var holders: [CopyHolding] = []
-            for await holder in tasks { if let holder { holders.append(holder) } }
-            return holders.sorted { $0.node < $1.node }
+            var answers: [(node: NodeID, answer: CopyAnswer)] = []
+            for await answer in tasks { answers.append(answer) }
+            return answers.sorted { $0.node < $1.node }
         }
     }
 }

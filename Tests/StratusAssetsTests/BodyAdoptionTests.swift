@@ -104,8 +104,8 @@ import Testing
         members.state.withLock { state in
             #expect(state.storers == [[NodeID(1), NodeID(2)]])
             #expect(state.ends == [77])
-            // The one that is away was asked once, not for each chunk.
-            #expect(state.putCount == 7)
+            // The one that is away is sent nothing.
+            #expect(state.putCount == 6)
         }
     }
 
@@ -151,5 +151,23 @@ import Testing
         #expect(members.state.withLock { $0.putCount } == 2)
         let whole = try #require(await members.adoption.look(at: Self.manifest(isLost: false)))
         #expect(!whole.isWanted)
+        // One that is away takes nothing, so nothing is sent for its sake.
+        members.state.withLock { $0.silent = [NodeID(2)] }
+        let away = try #require(await members.adoption.look(at: Self.manifest(isLost: false)))
+        #expect(!away.isWanted)
+        // One that goes away meanwhile is sent no more than one copy.
+        members.state.withLock {
+            $0.silent = []
+            $0.copies[NodeID(2)] = []
+            $0.putCount = 0
+        }
+        var look = try #require(await members.adoption.look(at: Self.manifest(isLost: false)))
+        members.state.withLock { $0.silent = [NodeID(2)] }
+        for ordinal in 0..<3 as Range<UInt32> {
+            _ = await members.adoption.put(
+                Self.chunks[Int(ordinal)], ordinal, &look, orphanAfter: 77)
+        }
+        #expect(members.state.withLock { $0.putCount } == 1)
+        #expect(await members.adoption.finish(look, orphanAfter: 77) == .incomplete)
     }
 }
