@@ -61,7 +61,7 @@ package struct BodyAdoption: Sendable {
     private let sleep: @Sendable (Duration) async -> Void
 
     private static let putPatience = Duration.seconds(10)
-    private static let confirmPatience = Duration.seconds(5)
+    private static let confirmPatience = Duration.seconds(2)
     private static let findTriesMax = 5
     private static let findPause = Duration.milliseconds(300)
 

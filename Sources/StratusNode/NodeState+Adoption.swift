@@ -11,7 +11,7 @@ extension NodeState {
     /// Copies of a body that is still lost stay so long if no row names them.
     private static let adoptionMilliseconds: Int64 = 6 * 3_600_000
     /// Bodies whose members are asked at a time.
-    private static let lookCountMax = 16
+    private static let lookCountMax = 64
 
     func needs(of bodies: [BodyID], in group: GroupID)
         async throws(NodeControlFailure) -> [BodyNeed?]
