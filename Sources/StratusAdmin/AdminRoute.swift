@@ -60,6 +60,7 @@ package struct AdminRoute: Sendable {
         + SealingKeyPages.routes + EncryptionKeyPages.routes + PushPages.routes
         + ClusterPages.routes + ClusterChanges.routes
         + ExportPages.routes
+        + AssetVerifyPages.routes
 
     /// The values of the names in braces, if the path is of this route.
     func parameters(in path: [String]) -> [String: String]? {

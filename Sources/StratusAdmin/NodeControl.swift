@@ -30,6 +30,9 @@ package protocol NodeControl: Sendable {
     /// Stores copies of a body that were found on another disk.
     func adopt(_ body: BodyID, in group: GroupID, _ copies: CopyFrames)
         async throws(NodeControlFailure) -> AdoptedBody
+    /// Reads copies of a body on this node, no faster than everything is read back.
+    func checkCopies(of body: BodyID, _ ordinals: Range<UInt32>, in group: GroupID) async
+        -> CopyChecking
     /// What is left to do on this node about what was erased.
     func remains() async -> NodeRemains
     var logLevel: LogLevel { get }
@@ -55,6 +58,9 @@ extension NodeControl {
     {
         throw .unavailable
     }
+    package func checkCopies(
+        of body: BodyID, _ ordinals: Range<UInt32>, in group: GroupID
+    ) async -> CopyChecking { .elsewhere }
 }
 
 /// Why an administrator's wish was not carried out.

@@ -98,6 +98,15 @@ struct ArchiveReader: Sendable {
         return lost
     }
 
+    /// The bodies of a database's files.
+    func files(of database: DatabaseID, after asset: AssetID?) async throws -> DatabaseFiles {
+        guard
+            case .databaseFiles(let page) = try await self.ask(
+                .databaseFiles(DatabaseFilesAsk(database, after: asset)), at: .database(database))
+        else { throw RouteError.refused("no files where some were asked for") }
+        return page
+    }
+
     /// What the rows of files contradict, in the partition of a database.
     func assetRows(after place: Bytes?, near database: DatabaseID) async throws -> AssetRowFaults {
         guard

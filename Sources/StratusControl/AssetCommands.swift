@@ -30,13 +30,23 @@ struct AssetCommands {
                 "verify", "Read every copy back now, and fetch damaged ones from the other nodes",
                 discussion: [
                     "A node does so by itself once a day, at storage.scrubRate. Exit code 1 with "
-                        + "--wait if copies are damaged or missing."
+                        + "--wait if copies are damaged or missing.",
+                    "With --container only the files of one container are read, on the node that "
+                        + "is asked. The command waits for that and says how many copies were read, "
+                        + "damaged and missing. Exit code 1 if any is damaged or missing.",
                 ],
                 options: [
-                    .flag("wait", nil, "Wait until everything has been read")
+                    .flag("wait", nil, "Wait until everything has been read"),
+                    .value("container", .text("ID"), "Only the files of this container"),
+                    .value(
+                        "environment", .choice(["development", "production"]),
+                        default: "development", "The environment of the container"),
                 ],
                 examples: [
-                    .init("stratusctl assets verify --wait", "After a trouble with the disk")
+                    .init(
+                        "stratusctl assets verify --container iCloud.org.example.app",
+                        "Before a container's files are copied elsewhere"),
+                    .init("stratusctl assets verify --wait", "After a trouble with the disk"),
                 ]),
             CommandDefinition(
                 "audit", "Compare rows, index and packs now, and name what is missing or left over",
@@ -68,6 +78,10 @@ struct AssetCommands {
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON
             ).run()
         case "audit": try await self.audit()
+        case "verify" where self.invocation["container"] != nil:
+            try await AssetVerifyCommand(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case "verify": try await self.verify()
         default: self.show(try await self.document("GET", "/v1/assets"))
         }

@@ -49,6 +49,9 @@ final class NodeCopies: Sendable {
         }
     }
 
+    /// How fast copies are read back.
+    var readBackRate: ByteCount { self.settings.withLock { $0.readBack } }
+
     /// The other nodes of a cluster.
     struct Peers: Sendable {
         /// Whether the message was taken.

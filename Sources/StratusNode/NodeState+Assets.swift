@@ -25,6 +25,10 @@ extension NodeState {
 
     func verifyCopies() async -> Int { await self.cluster.copies.verify() }
 
+    func checkCopies(of body: BodyID, _ ordinals: Range<UInt32>, in group: GroupID) async
+        -> CopyChecking
+    { await self.cluster.copies.check(body, ordinals, of: group) }
+
     func auditCopies() async -> Int { await self.cluster.copies.audit() }
 
     func copyDifferences(after last: CopyDifference?, limit: Int) async -> [CopyDifference] {

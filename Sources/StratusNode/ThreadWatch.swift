@@ -129,6 +129,7 @@ final class ThreadWatch: Sendable {
         case .heldRecords: return "a count of records"
         case .lostFiles: return "a look for lost files"
         case .bodies: return "a look at the rows of files"
+        case .databaseFiles: return "a list of a database's files"
         case .assetRows: return "an audit of the rows of files"
         case .olderFiles(let ask):
             return "files of \(Self.text(ask.database)) that are sealed under older keys"

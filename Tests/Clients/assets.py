@@ -569,6 +569,8 @@ def main():
         time.sleep(1)
     step(f"the room of deleted files comes back: {size >> 20} MiB, then {packs() >> 20}",
          size > 32 << 20 and packs() <= 8 << 20)
+    code, answer = control(node, "verify", "--container", node.container, command="assets")
+    step("a container's files are read back", code == 0 and answer.get("done") and answer["read"] > 0, answer)
     step("a stop", node.stop() == 0)
     masters()
     with open(os.path.join(DATA, "token.key"), "wb") as file:

@@ -142,8 +142,8 @@ import Testing
         members.state.withLock {
             $0.copies = [NodeID(1): [0, 1, 2], NodeID(2): [0], NodeID(3): [0, 1, 2]]
         }
-        let look = try #require(await members.adoption.look(at: Self.manifest(isLost: false)))
-        #expect(look.lacking == [NodeID(2)])
+        let first = try #require(await members.adoption.look(at: Self.manifest(isLost: false)))
+        #expect(first.lacking == [NodeID(2)])
         #expect(try await self.run(members, isLost: false, [1]) == .incomplete)
         #expect(try await self.run(members, isLost: false, [2]) == .held)
         #expect(members.state.withLock { $0.storers }.isEmpty)

@@ -477,6 +477,40 @@ private final class FlakyStore: CopyStore {
         await keeper.stop()
     }
 
+    @Test func `copies are checked by their names, and damaged ones are fetched again`()
+        async throws
+    {
+        let bench = Bench()
+        bench.state.withLock { $0.fetch = { name, _ in .found(Self.copy(1, name.ordinal).bytes) } }
+        let keeper = await bench.keeper()
+        #expect(await keeper.check(BodyID(1), 0..<2, of: GroupID(99)) == .elsewhere)
+        await self.put(1, to: keeper)
+        bench.name([Self.manifest(1)])
+        await bench.settle(keeper)
+        var sound = CopyCheck()
+        sound.soundCount = 2
+        sound.size = (0..<2).reduce(0) { $0 + UInt64(Self.copy(1, $1).bytes.count) }
+        #expect(await keeper.check(BodyID(1), 0..<2, of: Self.group) == .checked(sound))
+        // Rows have let go of it, or never had it.
+        #expect(await keeper.check(BodyID(7), 0..<2, of: Self.group) == .checked(CopyCheck()))
+        bench.files.flip(bit: 3, at: 300, of: PackDirectory(Self.group, in: "assets").pack(1))
+        guard case .checked(let found) = await keeper.check(BodyID(1), 0..<2, of: Self.group) else {
+            Issue.record("it cannot be read")
+            return
+        }
+        #expect(found.damagedCount == 1 && found.soundCount == 1 && found.missingCount == 0)
+        #expect(await keeper.figures().damagedCount == 1)
+        await bench.settle(keeper)
+        guard case .checked(let again) = await keeper.check(BodyID(1), 0..<2, of: Self.group) else {
+            Issue.record("it cannot be read")
+            return
+        }
+        #expect(again.damagedCount == 0 && again.soundCount == 1 && again.missingCount == 1)
+        await keeper.repair(at: 0)
+        #expect(await keeper.check(BodyID(1), 0..<2, of: Self.group) == .checked(sound))
+        await keeper.stop()
+    }
+
     @Test func `A-31 a damaged copy that no row names goes as an orphan does`() async throws {
         let bench = Bench()
         let keeper = await bench.keeper()

@@ -203,11 +203,11 @@ extension NumberFamily {
                     40: "news of a device", 41: "waiting devices", 44: "documents",
                     50: "buckets", 60: "zone page", 70: "key values", 71: "key-value devices",
                     100: "held records", 110: "sealed records", 111: "lost files",
-                    120: "wrapped keys", 123: "asset rows", 140: "audience", 150: "bodies",
-                    152: "older files",
+                    120: "wrapped keys", 123: "asset rows", 126: "database files",
+                    140: "audience", 150: "bodies", 152: "older files",
                 ]
             )
-        ], blocks: [20, 40, 44, 50, 60, 70, 100, 110, 120, 123, 140, 150, 152])
+        ], blocks: [20, 40, 44, 50, 60, 70, 100, 110, 120, 123, 126, 140, 150, 152])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

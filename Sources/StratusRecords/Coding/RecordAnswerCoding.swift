@@ -192,6 +192,9 @@ extension RecordAnswer {
         case .olderFiles(let page):
             writer.begin(.olderFiles)
             writer.bytes.write(page)
+        case .databaseFiles(let files):
+            writer.begin(.databaseFiles)
+            writer.bytes.write(files)
         case .lostFiles(let lost):
             writer.begin(.lostFiles)
             writer.bytes.write(lost)
@@ -286,6 +289,7 @@ extension RecordAnswer {
             if try reader.bytes.flag() { page.next = try reader.bytes.text() }
             self = .sealedRecords(page)
         case .assetRows: self = .assetRows(try reader.bytes.assetRowFaults())
+        case .databaseFiles: self = .databaseFiles(try reader.bytes.databaseFiles())
         case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
         case .bodies: self = .bodies(try reader.bytes.foundBodies())
         case .olderFiles: self = .olderFiles(try reader.bytes.olderFiles())
@@ -326,6 +330,7 @@ enum AnswerKind: UInt8 {
     case lostFiles = 111
     case wrappedKeys = 120
     case assetRows = 123
+    case databaseFiles = 126
     case audience = 140
     case bodies = 150
     case olderFiles = 152

@@ -78,6 +78,7 @@ extension RecordQuery: Levelled {
         case .wrappedKeys: 120
         case .assetRows: 123
         case .olderFiles: 152
+        case .databaseFiles: 126
         }
     }
     package var level: FeatureLevel {
@@ -141,7 +142,7 @@ extension RecordAnswer: Levelled {
         switch self {
         case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
             .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles,
-            .wrappedKeys, .assetRows, .bodies, .olderFiles:
+            .wrappedKeys, .assetRows, .bodies, .olderFiles, .databaseFiles:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one

@@ -160,6 +160,11 @@ extension RecordQuery {
         case .olderFiles(let ask):
             writer.write(152 as UInt8)
             ask.write(to: &writer)
+        case .databaseFiles(let ask):
+            writer.write(126 as UInt8)
+            writer.write(ask.database)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(name: after.raw) }
         case .lostFiles(let ask):
             writer.write(111 as UInt8)
             writer.write(flag: ask.after != nil)
@@ -265,6 +270,10 @@ extension RecordQuery {
             var bodies: [BodyID] = []
             for _ in 0..<(try reader.count(minimumSize: 16)) { bodies.append(try reader.body()) }
             ask = .bodies(BodiesAsk(bodies))
+        case 126:
+            let database = try reader.database()
+            let after = try reader.flag() ? AssetID(try reader.name()) : nil
+            ask = .databaseFiles(DatabaseFilesAsk(database, after: after))
         case 123:
             ask = .assetRows(AssetRowsAsk(after: try reader.flag() ? try reader.prefixed() : nil))
         case 152: ask = .olderFiles(try OlderFilesAsk(from: &reader))

@@ -40,6 +40,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case bodies(FoundBodies)
     case assetRows(AssetRowFaults)
     case olderFiles(OlderFiles)
+    case databaseFiles(DatabaseFiles)
     case wrappedKeys(WrappedKeysPage)
     case refused(RequestRefusal)
 }

@@ -51,6 +51,8 @@ package struct RecordQuery: Sendable, Equatable {
         case assetRows(AssetRowsAsk)
         /// Files that are sealed under older keys of their database. For Stratus itself.
         case olderFiles(OlderFilesAsk)
+        /// The bodies of one database's files. For Stratus itself.
+        case databaseFiles(DatabaseFilesAsk)
         /// The keys of databases under one key of a container. For Stratus itself.
         case wrappedKeys(WrappedKeysAsk)
     }

@@ -97,6 +97,9 @@ extension RecordState {
         case .olderFiles(let ask):
             return QueryAnswer(
                 body: try self.olderFiles(ask, query.principal, over: rows).encoded())
+        case .databaseFiles(let ask):
+            return QueryAnswer(
+                body: try self.databaseFiles(ask, query.principal, over: rows).encoded())
         case .wrappedKeys(let ask):
             return QueryAnswer(
                 body: try self.wrappedKeys(ask, query.principal, over: rows).encoded())
@@ -298,6 +301,7 @@ extension RecordQuery {
         case .documents(let ask): ask.database
         case .sealedRecords(let ask): ask.database
         case .olderFiles(let ask): ask.database
+        case .databaseFiles(let ask): ask.database
         case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles,
             .wrappedKeys, .assetRows, .bodies:
             nil

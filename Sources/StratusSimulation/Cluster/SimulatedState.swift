@@ -136,7 +136,7 @@ extension RecordQuery.Ask {
         switch self {
         case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
             .keyValues, .documents, .heldRecords, .sealedRecords, .lostFiles,
-            .wrappedKeys, .assetRows, .bodies, .olderFiles:
+            .wrappedKeys, .assetRows, .bodies, .olderFiles, .databaseFiles:
             true
         case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .audience,
             .asset, .key, .buckets, .keyValueDevices:

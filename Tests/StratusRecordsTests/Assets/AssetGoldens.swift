@@ -91,6 +91,7 @@ enum AssetGoldens {
         .lostFiles(LostFilesAsk()), .lostFiles(LostFilesAsk(after: AssetID(0xA1))),
         .assetRows(AssetRowsAsk()), .assetRows(AssetRowsAsk(after: [1, 2, 3])),
         .bodies(Self.bodiesAsk),
+        .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase)),
     ]
 
     static let rowFaults = AssetRowFaults(
@@ -120,6 +121,7 @@ enum AssetGoldens {
                         size: 0, holder: nil),
                 ], next: AssetID(0xA2))),
         .assetRows(Self.rowFaults), .assetRows(AssetRowFaults()), .bodies(Self.bodies),
+        .databaseFiles(DatabaseFiles(bodies: [BodyExtent(BodyID(0xB1), chunkCount: 3)])),
         .key(DatabaseKey(version: 2, key: nil)),
         .use(
             StorageUse(recordCount: 3, size: 9), zoneCount: 2,

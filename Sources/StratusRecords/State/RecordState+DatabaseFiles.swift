@@ -1,0 +1,43 @@
+import StratusCoding
+import StratusModel
+
+// The bodies of one database's files.
+extension RecordState {
+    /// Assets that one question looks at, and bytes of their bodies' rows after which it ends.
+    static let databaseFileRowCountMax = 500
+    private static let databaseFileSizeMax = 1 << 20
+    /// About what a chunk takes in the row of a body.
+    private static let bodyChunkSize = 8
+
+    mutating func databaseFiles(
+        _ ask: DatabaseFilesAsk, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
+        guard let database = try self.cache.database(ask.database, over: rows) else {
+            return .databaseFiles(DatabaseFiles())
+        }
+        let found = try rows.rows(
+            .asset, from: ask.after.map { AssetKeys.asset($0) + [0] } ?? AssetKeys.assets,
+            to: Keys.end(of: AssetKeys.assets), limit: Self.databaseFileRowCountMax)
+        var files = DatabaseFiles()
+        var (size, lookedAtCount) = (0, 0)
+        for (key, row) in found {
+            files.next = try AssetKeys.asset(decoding: key)
+            lookedAtCount += 1
+            let asset = try decodingRow("asset") { () throws(DecodingError) in
+                try AssetRow(decoding: row)
+            }
+            guard asset.database == database.number,
+                let body = try AssetRows.body(asset.body, over: rows), !body.isLost
+            else { continue }
+            files.bodies.append(
+                BodyExtent(body.body, chunkCount: UInt32(clamping: body.chunks.count)))
+            size += body.chunks.count * Self.bodyChunkSize
+            if size >= Self.databaseFileSizeMax { break }
+        }
+        if lookedAtCount == found.count, found.count < Self.databaseFileRowCountMax {
+            files.next = nil
+        }
+        return .databaseFiles(files)
+    }
+}

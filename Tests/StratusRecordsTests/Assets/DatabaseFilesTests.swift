@@ -1,0 +1,64 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// The bodies of one database's files, without those of others beside them.
+@Suite struct DatabaseFilesTests {
+    var bench = AssetBench()
+
+    @Test mutating func `a database's bodies come in pages, and nobody else's`() throws {
+        try self.bench.putKey(0)
+        try self.bench.putKey(1)
+        let count = RecordState.databaseFileRowCountMax + 20
+        for number in 1...UInt128(count) {
+            _ = try self.bench.pin(number, content: nil, size: 600)
+        }
+        var bodies: [BodyExtent] = []
+        var (after, pageCount) = (nil as AssetID?, 0)
+        repeat {
+            guard
+                case .databaseFiles(let page) = try self.bench.ask(
+                    .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase, after: after)))
+            else { throw BenchError("no answer") }
+            bodies += page.bodies
+            after = page.next
+            pageCount += 1
+        } while after != nil
+        #expect(pageCount == 2)
+        #expect(bodies.map(\.body) == (1...UInt128(count)).map { BodyID($0 + 1_000_000) })
+        let row = try #require(try AssetRows.body(BodyID(1_000_001), over: self.bench.rows))
+        #expect(bodies.allSatisfy { $0.chunkCount == UInt32(row.chunks.count) })
+        #expect(
+            try self.bench.ask(.databaseFiles(DatabaseFilesAsk(Bench.publicDatabase)))
+                == .databaseFiles(DatabaseFiles()))
+        #expect(
+            try self.bench.ask(
+                .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase)), as: Bench.user)
+                == .refused(RequestRefusal(.accessDenied)))
+        _ = try self.bench.apply(.loseBody(LoseBody(body: BodyID(1_000_001))))
+        guard
+            case .databaseFiles(let page) = try self.bench.ask(
+                .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase)))
+        else { throw BenchError("no answer") }
+        #expect(page.bodies.first?.body == BodyID(1_000_002))
+    }
+
+    @Test func `files of a database are asked for and answered in their bytes`() throws {
+        let query = RecordQuery(
+            principal: Bench.system,
+            .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase, after: AssetID(0xA1))))
+        let asked = GoldenTests.hexadecimal(query.encoded())
+        #expect(asked == (try GoldenTests.golden("query-database-files-1")), "now \(asked)")
+        let answer = RecordAnswer.databaseFiles(
+            DatabaseFiles(
+                bodies: [
+                    BodyExtent(BodyID(0xB1), chunkCount: 3),
+                    BodyExtent(BodyID(0xB2), chunkCount: 0),
+                ], next: AssetID(0xA2)))
+        let told = GoldenTests.hexadecimal(answer.encoded())
+        #expect(told == (try GoldenTests.golden("answer-database-files-1")), "now \(told)")
+        #expect(try RecordAnswer(decoding: answer.encoded()) == answer)
+    }
+}
