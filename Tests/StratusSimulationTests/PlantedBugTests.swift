@@ -21,7 +21,7 @@ struct PlantedBugTests {
         .configurationOnCommit: 1,
         .copiesRemovedAtApply: 3,
         .copyAnsweredBeforeSync: 1,
-        .replacedUnchecked: 15,
+        .replacedUnchecked: 33,
         .countSelfBeforeSync: 1,
         .countVotesOfAnyTerm: 19,
         .damagedLogVotes: 5,
@@ -106,7 +106,7 @@ struct PlantedBugTests {
     /// looks for them. All but the first five belong to the mix `push`.
     static let long: [PlantedBug: UInt64] = [
         .digestsNotCompared: 1, .electionsNeverBackOff: 27, .releaseForgetsFollowers: 1,
-        .startNotCompared: 1, .foundTakenAsHeld: 3,
+        .startNotCompared: 1, .foundTakenAsHeld: 129,
         .cursorMovedBeforePosted: 3, .sinceIgnored: 1, .onceKept: 1, .handedCountsAsTaken: 3,
         .oldestKeptWhenCoalesced: 3, .laneHoldsOthers: 3, .markClearedThoughNewer: 3,
         .nidDrawnAtSend: 5,
