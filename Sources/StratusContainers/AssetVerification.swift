@@ -79,12 +79,15 @@ package struct AssetVerification: Sendable {
     private mutating func files(
         of database: DatabaseID, _ group: GroupID, _ after: AssetID?
     ) async -> Piece {
-        if case .elsewhere = await self.check(BodyID(0), 0..<0, group) {
-            return .elsewhere(database)
-        }
         do {
             let page = try await self.retries.run { [reader] in
                 try await reader.files(of: database, after: after)
+            }
+            // A partition that holds nothing may not have been opened here.
+            if !page.bodies.isEmpty,
+                case .elsewhere = await self.check(BodyID(0), 0..<0, group)
+            {
+                return .elsewhere(database)
             }
             if let next = page.next { self.steps.append(.files(database, group, after: next)) }
             self.steps.append(.copies(database, group, page.bodies, from: 0))

@@ -110,6 +110,16 @@ import Testing
         }
     }
 
+    @Test func `a database without files is not told of, wherever its replicas are`() async throws {
+        let town = Neighbourhood()
+        _ = try await town.authenticator.registry.create(Neighbourhood.container)
+        let work = AssetVerification(
+            of: Neighbourhood.container, town.service.directory, retries: Retries { _ in }
+        ) { _, _, _ in .elsewhere }
+        let lines = try await self.lines(AssetVerificationLines(work))
+        #expect(lines.count == 1 && lines.last?["elsewhere"] == 0, "\(lines)")
+    }
+
     private func lines(_ body: any ResponseBody) async throws -> [JSON] {
         var text = Bytes()
         while let more = try await body.next() { text += more }
