@@ -11,6 +11,14 @@ enum AdminAnswer {
             body: .bytes(body))
     }
 
+    /// JSON lines, made while they are sent.
+    static func lines(_ body: any ResponseBody) -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
+            body: .stream(body, length: nil))
+    }
+
     static func text(_ status: Int, _ text: String) -> HTTPResponse {
         HTTPResponse(
             status: status,

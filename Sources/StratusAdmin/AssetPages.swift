@@ -43,10 +43,7 @@ enum AssetPages {
     private static func lines(_ look: AssetWalk.Look, _ exchange: AdminExchange) throws
         -> HTTPResponse
     {
-        HTTPResponse(
-            status: 200,
-            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
-            body: .stream(AssetLines(AssetWalk(for: look, try exchange.directory)), length: nil))
+        AdminAnswer.lines(AssetLines(AssetWalk(for: look, try exchange.directory)))
     }
 
     private static func verify(_ exchange: AdminExchange) async throws -> HTTPResponse {

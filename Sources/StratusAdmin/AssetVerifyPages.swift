@@ -24,9 +24,6 @@ enum AssetVerifyPages {
             await control.checkCopies(of: $0, $1, in: $2)
         }
         await exchange.noteAfterwards("assets verify", "", container)
-        return HTTPResponse(
-            status: 200,
-            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
-            body: .stream(AssetVerificationLines(work), length: nil))
+        return AdminAnswer.lines(AssetVerificationLines(work))
     }
 }

@@ -162,7 +162,7 @@ enum EncryptionKeyPages {
                 try exchange.directory, of: container, files: exchange.services.resealing)
         else { throw Self.noKeys }
         try await exchange.note("encryption-key rotate databases", "", container)
-        return Self.lines(RotationLines(rotation))
+        return AdminAnswer.lines(RotationLines(rotation))
     }
 
     private static func rotateContainer(_ exchange: AdminExchange, _ body: JSONValue) async throws
@@ -174,14 +174,7 @@ enum EncryptionKeyPages {
         }
         // Before anything is changed.
         try await exchange.note("encryption-key rotate container", "", container)
-        return Self.lines(RotationLines(rotation))
-    }
-
-    private static func lines(_ body: any ResponseBody) -> HTTPResponse {
-        HTTPResponse(
-            status: 200,
-            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
-            body: .stream(body, length: nil))
+        return AdminAnswer.lines(RotationLines(rotation))
     }
 
     private static func forget(_ exchange: AdminExchange, _ body: JSONValue) async throws

@@ -192,10 +192,7 @@ enum UserPages {
         else { throw AdminRefusal.missing("user") }
         try await exchange.note(
             "user export", files == nil ? "\(id)" : "\(id) with files", container)
-        return HTTPResponse(
-            status: 200,
-            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
-            body: .stream(archive, length: nil))
+        return AdminAnswer.lines(archive)
     }
 
     /// Nil: they are not asked for.

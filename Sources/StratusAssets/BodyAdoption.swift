@@ -79,7 +79,9 @@ package struct BodyAdoption: Sendable {
     /// Nil: it is not known who the members are.
     package func look(at manifest: BodyManifest) async -> Look? {
         guard let members = await self.partition.members() else { return nil }
-        let answers = await self.answers(about: manifest, of: members)
+        let answers = await self.carrier.confirmations(
+            of: manifest.body, chunkCount: UInt32(manifest.chunks.count), by: members,
+            deadline: self.now() + Self.confirmPatience)
         let lacking = answers.filter { if case .refused = $0.answer { true } else { false } }
         return Look(
             manifest: manifest, members: members, lacking: Set(lacking.map(\.node)))
@@ -134,21 +136,14 @@ package struct BodyAdoption: Sendable {
     package func finish(_ look: Look, orphanAfter: Int64) async -> Result {
         for number in 1...Self.findTriesMax {
             guard let members = await self.partition.members() else { return .incomplete }
-            let holders = await self.answers(about: look.manifest, of: members).compactMap {
-                if case .stored(let index) = $0.answer {
-                    CopyHolding(node: $0.node, at: index)
-                } else {
-                    nil
-                }
-            }
+            let holders = await self.carrier.holders(
+                of: look.manifest.body, chunkCount: UInt32(look.manifest.chunks.count),
+                among: members, deadline: self.now() + Self.confirmPatience)
             let nodes = Set(holders.map(\.node))
             guard look.manifest.isLost else {
                 return members.all.isSubset(of: nodes) ? .held : .incomplete
             }
-            let isMajority = members.voterSets.allSatisfy {
-                $0.intersection(nodes).count * 2 > $0.count
-            }
-            guard isMajority else { return .incomplete }
+            guard members.isMajority(nodes) else { return .incomplete }
             switch await self.partition.find(look.manifest.body, orphanAfter, holders) {
             case .found: return .found
             case .gone: return .gone
@@ -157,26 +152,5 @@ package struct BodyAdoption: Sendable {
             }
         }
         return .incomplete
-    }
-
-    /// What members say of a body: `stored` if they have all of it, by their logs of now.
-    private func answers(about manifest: BodyManifest, of members: BodyMembers) async -> [(
-        node: NodeID, answer: CopyAnswer
-    )] {
-        let count = UInt32(manifest.chunks.count)
-        let deadline = self.now() + Self.confirmPatience
-        return await withTaskGroup(of: (node: NodeID, answer: CopyAnswer).self) { tasks in
-            for node in members.all.sorted() {
-                tasks.addTask {
-                    let answer = await self.carrier.confirm(
-                        manifest.body, chunkCount: count, of: members.group, on: node,
-                        deadline: deadline)
-                    return (node, answer)
-                }
-            }
-            var answers: [(node: NodeID, answer: CopyAnswer)] = []
-            for await answer in tasks { answers.append(answer) }
-            return answers.sorted { $0.node < $1.node }
-        }
     }
 }

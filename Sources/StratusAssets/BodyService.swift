@@ -49,6 +49,11 @@ package struct BodyMembers: Sendable, Equatable {
         self.all = all
         self.voterSets = voterSets
     }
+
+    /// Whether they are a majority of each set of voters.
+    func isMajority(_ nodes: Set<NodeID>) -> Bool {
+        self.voterSets.allSatisfy { $0.intersection(nodes).count * 2 > $0.count }
+    }
 }
 
 /// How and where a body is to be written.

@@ -16,6 +16,40 @@ package protocol CopyCarrier: Sendable {
     func drop(_ body: BodyID, of group: GroupID, on node: NodeID)
 }
 
+extension CopyCarrier {
+    /// What each member says of a body, in the order of the nodes: `stored` if it has all of it, by
+    /// its log of now.
+    func confirmations(
+        of body: BodyID, chunkCount: UInt32, by members: BodyMembers, deadline: MonotonicTime
+    ) async -> [(node: NodeID, answer: CopyAnswer)] {
+        await withTaskGroup(of: (node: NodeID, answer: CopyAnswer).self) { tasks in
+            for node in members.all.sorted() {
+                tasks.addTask {
+                    let answer = await self.confirm(
+                        body, chunkCount: chunkCount, of: members.group, on: node,
+                        deadline: deadline)
+                    return (node, answer)
+                }
+            }
+            var answers: [(node: NodeID, answer: CopyAnswer)] = []
+            for await answer in tasks { answers.append(answer) }
+            return answers.sorted { $0.node < $1.node }
+        }
+    }
+
+    /// The members that have all of a body, with their indexes of now.
+    func holders(
+        of body: BodyID, chunkCount: UInt32, among members: BodyMembers, deadline: MonotonicTime
+    ) async -> [CopyHolding] {
+        await self.confirmations(
+            of: body, chunkCount: chunkCount, by: members, deadline: deadline
+        ).compactMap {
+            guard case .stored(let index) = $0.answer else { return nil }
+            return CopyHolding(node: $0.node, at: index)
+        }
+    }
+}
+
 /// What came of asking a node for a copy.
 package enum CopyFetch: Sendable, Hashable {
     case found(Bytes)

@@ -7,7 +7,7 @@ extension CopyKeeper {
     /// Copies that are fetched at a time: those of one round share a sync.
     private static let fetchCountMax = 8
     /// How fast copies are read back at least once somebody has asked for it.
-    private static let askedRate = ByteCount.mebibytes(4)
+    package static let askedRate = ByteCount.mebibytes(4)
     /// How long every member must lack a copy before its body is called lost, and how often all
     /// must have said so.
     package static let absentPatience = Duration.seconds(600)

@@ -83,29 +83,11 @@ package final class SealedBodies: BodyService {
     package func confirm(
         _ body: WrittenBody, at members: BodyMembers, deadline: MonotonicTime
     ) async throws(BodyFailure) -> [CopyHolding] {
-        let (carrier, count) = (self.carrier, UInt32(body.chunks.count))
-        let end = min(deadline, self.now() + Self.confirmPatience)
-        let holdings = await withTaskGroup(of: CopyHolding?.self) { tasks in
-            for node in members.all.sorted() {
-                tasks.addTask {
-                    let answer = await carrier.confirm(
-                        body.body, chunkCount: count, of: members.group, on: node, deadline: end)
-                    guard case .stored(let index) = answer else { return nil }
-                    return CopyHolding(node: node, at: index)
-                }
-            }
-            var holdings: [CopyHolding] = []
-            for await holding in tasks {
-                if let holding { holdings.append(holding) }
-            }
-            return holdings
-        }
-        let nodes = Set(holdings.map(\.node))
-        let isMajority = members.voterSets.allSatisfy {
-            $0.intersection(nodes).count * 2 > $0.count
-        }
-        guard isMajority else { throw .noMajority }
-        return holdings.sorted { $0.node < $1.node }
+        let holdings = await self.carrier.holders(
+            of: body.body, chunkCount: UInt32(body.chunks.count), among: members,
+            deadline: min(deadline, self.now() + Self.confirmPatience))
+        guard members.isMajority(Set(holdings.map(\.node))) else { throw .noMajority }
+        return holdings
     }
 
     private static let confirmPatience = Duration.seconds(5)

@@ -2,8 +2,6 @@ import StratusAssets
 import StratusModel
 
 extension NodeCopies {
-    /// How fast copies are read at least once somebody has asked for it.
-    private static let checkRateMin = ByteCount.mebibytes(4)
     /// Copies that are read before others have their turn.
     private static let checkCountMax: UInt32 = 8
 
@@ -17,7 +15,7 @@ extension NodeCopies {
             guard case .checked(let some) = checking else { return checking }
             all.add(some)
             next = end
-            let rate = max(self.readBackRate.raw, Self.checkRateMin.raw)
+            let rate = max(self.readBackRate.raw, CopyKeeper.askedRate.raw)
             try? await Task.sleep(for: .seconds(Double(some.size) / Double(rate)))
         } while next < ordinals.upperBound
         return .checked(all)

@@ -133,20 +133,15 @@ package struct DownloadLink: Sendable, Hashable {
     }
 
     package func text(sealedWith cipher: TokenCipher) -> String {
-        AssetText.text(cipher, Self.kind, self.expiresMilliseconds, self.database) {
-            $0.writeName(self.asset.raw)
-        }
+        AssetText.text(
+            cipher, Self.kind, self.expiresMilliseconds, self.database, of: self.asset)
     }
 
     package init(_ text: String, openedWith cipher: TokenCipher, at now: Int64)
         throws(AssetTextRefusal)
     {
-        self = try AssetText.read(text, cipher, Self.kind, at: now) {
-            (reader, expires, database) throws(DecodingError) in
-            DownloadLink(
-                asset: AssetID(try reader.name()), database: database,
-                expiresMilliseconds: expires)
-        }
+        let (asset, database, expires) = try AssetText.asset(text, cipher, Self.kind, at: now)
+        self.init(asset: asset, database: database, expiresMilliseconds: expires)
     }
 }
 
@@ -210,20 +205,15 @@ package struct ExportTicket: Sendable, Hashable {
     static let kind = Bytes("stratus export ticket 1".utf8)
 
     package func text(sealedWith cipher: TokenCipher) -> String {
-        AssetText.text(cipher, Self.kind, self.expiresMilliseconds, self.database) {
-            $0.writeName(self.asset.raw)
-        }
+        AssetText.text(
+            cipher, Self.kind, self.expiresMilliseconds, self.database, of: self.asset)
     }
 
     package init(_ text: String, openedWith cipher: TokenCipher, at now: Int64)
         throws(AssetTextRefusal)
     {
-        self = try AssetText.read(text, cipher, Self.kind, at: now) {
-            (reader, expires, database) throws(DecodingError) in
-            ExportTicket(
-                asset: AssetID(try reader.name()), database: database,
-                expiresMilliseconds: expires)
-        }
+        let (asset, database, expires) = try AssetText.asset(text, cipher, Self.kind, at: now)
+        self.init(asset: asset, database: database, expiresMilliseconds: expires)
     }
 }
 
@@ -242,6 +232,23 @@ private enum AssetText {
         writer.write(database)
         rest(&writer)
         return Base64URL.encode(cipher.seal(writer.bytes, for: kind))
+    }
+
+    /// A text that names an asset and nothing else.
+    static func text(
+        _ cipher: TokenCipher, _ kind: Bytes, _ expires: Int64, _ database: DatabaseID,
+        of asset: AssetID
+    ) -> String {
+        Self.text(cipher, kind, expires, database) { $0.writeName(asset.raw) }
+    }
+
+    static func asset(
+        _ text: String, _ cipher: TokenCipher, _ kind: Bytes, at now: Int64
+    ) throws(AssetTextRefusal) -> (AssetID, DatabaseID, expiresMilliseconds: Int64) {
+        try Self.read(text, cipher, kind, at: now) {
+            (reader, expires, database) throws(DecodingError) in
+            (AssetID(try reader.name()), database, expires)
+        }
     }
 
     static func read<Text>(

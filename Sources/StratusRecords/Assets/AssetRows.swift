@@ -15,6 +15,24 @@ enum AssetRows {
         }
     }
 
+    /// Assets of all databases of the partition, by their names, behind one of them; nil: from the
+    /// first.
+    static func page(after last: AssetID?, limit: Int, over rows: borrowing some RowReader)
+        throws(StoreError) -> [(asset: AssetID, row: AssetRow)]
+    {
+        var page: [(asset: AssetID, row: AssetRow)] = []
+        for (key, row) in try rows.rows(
+            .asset, from: last.map { AssetKeys.asset($0) + [0] } ?? AssetKeys.assets,
+            to: Keys.end(of: AssetKeys.assets), limit: limit)
+        {
+            let decoded = try decodingRow("asset") { () throws(DecodingError) in
+                try AssetRow(decoding: row)
+            }
+            page.append((try AssetKeys.asset(decoding: key), decoded))
+        }
+        return page
+    }
+
     /// Writes an asset's row, and the row of its end and its database's use where they change.
     static func change(
         _ asset: AssetID, from old: AssetRow?, to new: AssetRow?, in rows: inout some RowStore

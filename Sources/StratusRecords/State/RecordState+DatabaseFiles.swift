@@ -16,19 +16,15 @@ extension RecordState {
         guard let database = try self.cache.database(ask.database, over: rows) else {
             return .databaseFiles(DatabaseFiles())
         }
-        let found = try rows.rows(
-            .asset, from: ask.after.map { AssetKeys.asset($0) + [0] } ?? AssetKeys.assets,
-            to: Keys.end(of: AssetKeys.assets), limit: Self.databaseFileRowCountMax)
+        let found = try AssetRows.page(
+            after: ask.after, limit: Self.databaseFileRowCountMax, over: rows)
         var files = DatabaseFiles()
         var (size, lookedAtCount) = (0, 0)
-        for (key, row) in found {
-            files.next = try AssetKeys.asset(decoding: key)
+        for (asset, row) in found {
+            files.next = asset
             lookedAtCount += 1
-            let asset = try decodingRow("asset") { () throws(DecodingError) in
-                try AssetRow(decoding: row)
-            }
-            guard asset.database == database.number,
-                let body = try AssetRows.body(asset.body, over: rows), !body.isLost
+            guard row.database == database.number,
+                let body = try AssetRows.body(row.body, over: rows), !body.isLost
             else { continue }
             files.bodies.append(
                 BodyExtent(body.body, chunkCount: UInt32(clamping: body.chunks.count)))

@@ -11,16 +11,11 @@ extension RecordState {
         _ ask: LostFilesAsk, _ principal: Principal, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
-        let found = try rows.rows(
-            .asset, from: ask.after.map { AssetKeys.asset($0) + [0] } ?? AssetKeys.assets,
-            to: Keys.end(of: AssetKeys.assets), limit: Self.lostFileRowCountMax)
+        let found = try AssetRows.page(
+            after: ask.after, limit: Self.lostFileRowCountMax, over: rows)
         var lost = LostFiles(files: [], next: nil)
-        for (key, row) in found {
-            let asset = try AssetKeys.asset(decoding: key)
+        for (asset, decoded) in found {
             lost.next = asset
-            let decoded = try decodingRow("asset") { () throws(DecodingError) in
-                try AssetRow(decoding: row)
-            }
             guard let page = try rows.row(.body, BodyCoding.key(of: decoded.body)) else { continue }
             let isLost = try decodingRow("body") { () throws(DecodingError) in
                 try BodyCoding.isLost(firstPage: page)

@@ -75,15 +75,10 @@ extension RecordState {
         guard let database = try self.cache.database(ask.database, over: rows) else {
             return .olderFiles(page)
         }
-        let found = try rows.rows(
-            .asset, from: ask.after.map { AssetKeys.asset($0) + [0] } ?? AssetKeys.assets,
-            to: Keys.end(of: AssetKeys.assets), limit: Self.olderFileRowCountMax)
-        for (key, row) in found {
-            let asset = try AssetKeys.asset(decoding: key)
+        let found = try AssetRows.page(
+            after: ask.after, limit: Self.olderFileRowCountMax, over: rows)
+        for (asset, known) in found {
             page.next = asset
-            let known = try decodingRow("asset") { () throws(DecodingError) in
-                try AssetRow(decoding: row)
-            }
             guard known.database == database.number, known.keyVersion < ask.below else { continue }
             let first = try rows.row(.body, BodyCoding.key(of: known.body))
             let isLost = try decodingRow("body") { () throws(DecodingError) in
