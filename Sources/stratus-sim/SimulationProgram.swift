@@ -36,6 +36,10 @@ struct SimulationProgram {
                 "planted", nil,
                 "Plant each bug (or those of --plant) in turn and count the seeds until it is found"
             ),
+            .flag(
+                "bugs", nil,
+                "List the bugs that can be planted, the mix that leads to each, and where it is found"
+            ),
             .value(
                 "mix", .text("MIX"),
                 "Use this mix of faults instead of the one that the seed draws: "
@@ -77,7 +81,9 @@ struct SimulationProgram {
     }
 
     private func run(_ invocation: Invocation) {
-        if invocation.flag("planted") {
+        if invocation.flag("bugs") {
+            print(PlantedBugList().write())
+        } else if invocation.flag("planted") {
             let named = invocation.all("plant").compactMap(PlantedBug.init(rawValue:))
             PlantedBugHunt(
                 seedCountMax: invocation.integer("seeds-per-bug") ?? 500,

@@ -2,162 +2,23 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// The switchboard: planted bugs are found, each from the seed that found it when
-/// `stratus-sim --planted` counted from one. A few seeds more are tried, so that a change of the
-/// world that moves the moment is not at once a failure.
+/// The switchboard: planted bugs are found, each from the seed of ``PlantedBugTable``. A few seeds
+/// more are tried, so that a change of the world that moves the moment is not at once a failure.
 @Suite(.enabled(if: PlantedBugs.isPossible))
 struct PlantedBugTests {
-    static let seeds: [PlantedBug: UInt64] = [
-        .acknowledgeBeforeSync: 1,
-        .acknowledgedTailForgotten: 1,
-        .answerBeforeCommit: 1,
-        .answerOfOlderTermCounts: 1,
-        .cascadeNotContinued: 3,
-        .applyDependsOnReplica: 1,
-        .applyTwiceAfterRestart: 3,
-        .changeBeforeOwnTermCommit: 3,
-        .commitByMinority: 1,
-        .commitOlderTermByCounting: 1,
-        .configurationOnCommit: 1,
-        .copiesRemovedAtApply: 3,
-        .copyAnsweredBeforeSync: 1,
-        .replacedUnchecked: 33,
-        .countSelfBeforeSync: 1,
-        .countVotesOfAnyTerm: 19,
-        .damagedLogVotes: 5,
-        .deadlineIgnored: 13,
-        .deletedBeforeMoved: 1,
-        .durableAtCommit: 1,
-        .endedSuspectedForEver: 3,
-        .durableBeforeSync: 1,
-        .durableKeptOnCut: 10,
-        .electWithMinority: 4,
-        .failedSyncTriedAgain: 4,
-        .flowCountsReceived: 1,
-        .followerAnswersReads: 3,
-        .followerCommitsUnchecked: 1,
-        .forgetVoteOnRestart: 2,
-        .forgottenZoneExpiresNothing: 33,
-        .heartbeatForReadIndex: 1,
-        .identityForgottenEarly: 32,
-        .identityForgottenOnSnapshot: 1,
-        .identityNotAsked: 3,
-        .ignoreLogUpToDate: 1,
-        .indexRowLeftBehind: 3,
-        .jointNeedsOnlyNew: 1,
-        .keepConflictingTail: 1,
-        .lateSnapshotInstalled: 19,
-        .lateOrderCarriedOut: 17,
-        .learnerCounts: 3,
-        .logTailNotWrittenAgain: 11,
-        .lostTokensHonoured: 3,
-        .mailNotLifted: 17,
-        .mailNumberUsedAgain: 3,
-        .mixedSnapshotStreams: 4,
-        .midwayTokenTrusted: 3,
-        .moveFinishedUncommitted: 23,
-        .newDatabaseNotLifted: 1,
-        .newReplicaNotTold: 31,
-        .newcomerNotAwaited: 27,
-        .newKindUngated: 1,
-        .oldConnectionKept: 19,
-        .outboxKeptOverBreak: 13,
-        .permitLiftsAll: 13,
-        .readBeforeOwnTermCommit: 34,
-        .readCountsOldRound: 1,
-        .readWithoutRound: 1,
-        .receivedCountsAsMatch: 1,
-        .recycledBatchesReplayed: 31,
-        .releaseThroughApplied: 1,
-        .removedLinkNotTold: 5,
-        .restatedReferenceNotRenewed: 3,
-        .retryUnderNewIdentity: 6,
-        .rowCacheKept: 1,
-        .segmentFreedOnRelease: 25,
-        .singleStepMembership: 30,
-        .skipPreviousCheck: 1,
-        .snapshotOfManyStates: 22,
-        .snapshotVouchesForTail: 17,
-        .snapshotWithStaleConfiguration: 10,
-        .staleTagAccepted: 3,
-        .startToldUnsynced: 1,
-        .termForgottenOnRestart: 1,
-        .timeFromWallClock: 1,
-        .tornBatchCutInOneSync: 31,
-        .tornEntryKept: 5,
-        .tornTailNotCut: 23,
-        .tombstoneNotInFeed: 3,
-        .truncateOnOlderAppend: 18,
-        .viewCountsBeforeDisk: 1,
-        .voteNotSynced: 1,
-        .voteTwiceInATerm: 1,
-        .walNotWrittenAgain: 46,
-        .welcomeAwaitedForever: 35,
-        .zoneBeforeBit: 3, .maskFromMemory: 4, .oldCountsMask: 4, .cutPageAdvances: 3,
-        .moreComingOfLastBucket: 3, .expiredPartRestarted: 7, .erasureStopsAtHome: 4,
-        .bitsErased: 7, .zoneHashedByOwner: 1, .partIdentityShared: 3, .tieIgnoresBucket: 1,
-        .recoveredMaskKept: 37,
-        .lockNotAsked: 1, .lockOutlivesItsTime: 1,
-        .eventOfNow: 1, .deletionMatchedAfter: 1, .settledBeforeAnswered: 1,
-        .attendanceReplaced: 1,
-    ]
-
-    /// Found from this seed on, by runs that take ten seconds and more each: `stratus-sim --planted`
-    /// looks for them. All but the first five belong to the mix `push`.
-    static let long: [PlantedBug: UInt64] = [
-        .digestsNotCompared: 1, .electionsNeverBackOff: 27, .releaseForgetsFollowers: 1,
-        .startNotCompared: 1, .foundTakenAsHeld: 129,
-        .cursorMovedBeforePosted: 3, .sinceIgnored: 1, .onceKept: 1, .handedCountsAsTaken: 3,
-        .oldestKeptWhenCoalesced: 3, .laneHoldsOthers: 3, .markClearedThoughNewer: 3,
-        .nidDrawnAtSend: 5,
-        .cursorNotCompared: 3,
-        .overdueForgotten: 29,
-        .parkedLostOnLeaderChange: 63,
-        .goneDeviceRemovedThoughRenewed: 3,
-        .permissionOfTheMatch: 3,
-        .newsOfDeposed: 1,
-    ]
-
-    /// No simulated run has found these yet.
-    static let open: Set<PlantedBug> = []
-
-    /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their
-    /// modules show their rules.
-    static let rare: Set<PlantedBug> = [
-        .durableIgnoresTerm, .lateCommandNotRepeated, .spareTakenAsFound, .tailBehindDamageKept,
-    ]
-
-    /// Simulated clusters never meet these, or too seldom: tests of their own find them.
-    static let elsewhere: [PlantedBug: String] = [
-        .begunSegmentKept: "LogRecoveryTests", .unknownLossForgiven: "UnknownLossTests",
-        .expiredPinTakesHeld: "AssetPropertyTests", .purgeForgetsAssets: "AssetPropertyTests",
-        .shareNotTakenBack: "AssetPropertyTests", .holderKeptOnReplace: "AssetPropertyTests",
-        .rereferenceNotPinned: "AssetPropertyTests", .latePinTaken: "AssetPropertyTests",
-        .graceIgnored: "AssetPropertyTests", .condemnedNotTakenBack: "AssetPropertyTests",
-        .replacedKeyKept: "AssetPropertyTests", .replacedBodyKept: "AssetPropertyTests",
-        .pinWithoutMajority: "HeldByTests", .pinAskedOfOneVoterSet: "HeldByTests",
-        .oldStoringCounts: "HeldByTests", .jointLeftWithoutCopies: "HeldByTests",
-        .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",
-        .removalForgotten: "KeyValuePropertyTests", .batchTakenAgain: "KeyValuePropertyTests",
-        .storeOverfilled: "KeyValuePropertyTests",
-        .nameTakenTwice: "DocumentPropertyTests", .folderMovedIntoItself: "DocumentPropertyTests",
-        .subtreeLeftBehind: "DocumentPropertyTests",
-        .losingContentDropped: "DocumentPropertyTests",
-    ]
-
-    @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {
+    @Test func `every planted bug stands in one table`() {
         for bug in PlantedBug.allCases {
             let places = [
-                Self.seeds[bug] != nil, Self.rare.contains(bug), Self.elsewhere[bug] != nil,
-                Self.open.contains(bug), Self.long[bug] != nil,
+                PlantedBugTable.seeds[bug] != nil, PlantedBugTable.rare.contains(bug),
+                PlantedBugTable.suites[bug] != nil, PlantedBugTable.long[bug] != nil,
             ]
             #expect(places.count { $0 } == 1, "\(bug)")
         }
     }
 
-    @Test(arguments: PlantedBug.allCases.filter { seeds[$0] != nil })
+    @Test(arguments: PlantedBug.allCases.filter { PlantedBugTable.seeds[$0] != nil })
     func `a planted bug is found`(bug: PlantedBug) throws {
-        let seed = try #require(Self.seeds[bug])
+        let seed = try #require(PlantedBugTable.seeds[bug])
         let finding = PlantedBugSearch(bug).run(seeds: seed...(seed + 9))
         #expect(
             finding != nil, "\(bug) is not found from seed \(seed) on: the simulation is too tame")

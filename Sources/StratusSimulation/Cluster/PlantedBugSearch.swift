@@ -143,7 +143,7 @@ package struct PlantedBugSearch {
     }
 
     /// The mix in which the rule that the bug breaks is needed most.
-    private var mix: SimulationOptions.Mix? {
+    package var mix: SimulationOptions.Mix? {
         switch self.bug {
         case .voteNotSynced, .voteTwiceInATerm, .ignoreLogUpToDate, .countVotesOfAnyTerm,
             .electWithMinority, .termForgottenOnRestart, .forgetVoteOnRestart,

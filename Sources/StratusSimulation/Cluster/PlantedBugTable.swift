@@ -1,0 +1,154 @@
+package import StratusModel
+
+/// Where each planted bug is known to be found. `stratus-sim --bugs` prints it, and a test runs it.
+package enum PlantedBugTable {
+    package enum Place: Sendable, Equatable {
+        /// By `stratus-sim --planted` and by the tests, from this seed on.
+        case seed(UInt64)
+        /// By `stratus-sim --planted` from this seed on, in runs of ten seconds and more.
+        case longRuns(UInt64)
+        /// By `stratus-sim --planted`, after hundreds of seeds. Tests of its module show its rule.
+        case rare
+        /// By the test suite of this name: simulated clusters meet its moment never or too seldom.
+        case tests(String)
+    }
+
+    package static func place(of bug: PlantedBug) -> Place? {
+        if let seed = self.seeds[bug] { return .seed(seed) }
+        if let seed = self.long[bug] { return .longRuns(seed) }
+        if self.rare.contains(bug) { return .rare }
+        return self.suites[bug].map(Place.tests)
+    }
+
+    /// The first seed that finds the bug when ``PlantedBugSearch`` counts from one.
+    package static let seeds: [PlantedBug: UInt64] = [
+        .acknowledgeBeforeSync: 1,
+        .acknowledgedTailForgotten: 1,
+        .answerBeforeCommit: 1,
+        .answerOfOlderTermCounts: 1,
+        .cascadeNotContinued: 3,
+        .applyDependsOnReplica: 1,
+        .applyTwiceAfterRestart: 3,
+        .changeBeforeOwnTermCommit: 3,
+        .commitByMinority: 1,
+        .commitOlderTermByCounting: 1,
+        .configurationOnCommit: 1,
+        .copiesRemovedAtApply: 3,
+        .copyAnsweredBeforeSync: 1,
+        .replacedUnchecked: 33,
+        .countSelfBeforeSync: 1,
+        .countVotesOfAnyTerm: 19,
+        .damagedLogVotes: 5,
+        .deadlineIgnored: 13,
+        .deletedBeforeMoved: 1,
+        .durableAtCommit: 1,
+        .endedSuspectedForEver: 3,
+        .durableBeforeSync: 1,
+        .durableKeptOnCut: 10,
+        .electWithMinority: 4,
+        .failedSyncTriedAgain: 4,
+        .flowCountsReceived: 1,
+        .followerAnswersReads: 3,
+        .followerCommitsUnchecked: 1,
+        .forgetVoteOnRestart: 2,
+        .forgottenZoneExpiresNothing: 33,
+        .heartbeatForReadIndex: 1,
+        .identityForgottenEarly: 32,
+        .identityForgottenOnSnapshot: 1,
+        .identityNotAsked: 3,
+        .ignoreLogUpToDate: 1,
+        .indexRowLeftBehind: 3,
+        .jointNeedsOnlyNew: 1,
+        .keepConflictingTail: 1,
+        .lateSnapshotInstalled: 19,
+        .lateOrderCarriedOut: 17,
+        .learnerCounts: 3,
+        .logTailNotWrittenAgain: 11,
+        .lostTokensHonoured: 3,
+        .mailNotLifted: 17,
+        .mailNumberUsedAgain: 3,
+        .mixedSnapshotStreams: 4,
+        .midwayTokenTrusted: 3,
+        .moveFinishedUncommitted: 23,
+        .newDatabaseNotLifted: 1,
+        .newReplicaNotTold: 31,
+        .newcomerNotAwaited: 27,
+        .newKindUngated: 1,
+        .oldConnectionKept: 19,
+        .outboxKeptOverBreak: 13,
+        .permitLiftsAll: 13,
+        .readBeforeOwnTermCommit: 34,
+        .readCountsOldRound: 1,
+        .readWithoutRound: 1,
+        .receivedCountsAsMatch: 1,
+        .recycledBatchesReplayed: 31,
+        .releaseThroughApplied: 1,
+        .removedLinkNotTold: 5,
+        .restatedReferenceNotRenewed: 3,
+        .retryUnderNewIdentity: 6,
+        .rowCacheKept: 1,
+        .segmentFreedOnRelease: 25,
+        .singleStepMembership: 30,
+        .skipPreviousCheck: 1,
+        .snapshotOfManyStates: 22,
+        .snapshotVouchesForTail: 17,
+        .snapshotWithStaleConfiguration: 10,
+        .staleTagAccepted: 3,
+        .startToldUnsynced: 1,
+        .termForgottenOnRestart: 1,
+        .timeFromWallClock: 1,
+        .tornBatchCutInOneSync: 31,
+        .tornEntryKept: 5,
+        .tornTailNotCut: 23,
+        .tombstoneNotInFeed: 3,
+        .truncateOnOlderAppend: 18,
+        .viewCountsBeforeDisk: 1,
+        .voteNotSynced: 1,
+        .voteTwiceInATerm: 1,
+        .walNotWrittenAgain: 46,
+        .welcomeAwaitedForever: 35,
+        .zoneBeforeBit: 3, .maskFromMemory: 4, .oldCountsMask: 4, .cutPageAdvances: 3,
+        .moreComingOfLastBucket: 3, .expiredPartRestarted: 7, .erasureStopsAtHome: 4,
+        .bitsErased: 7, .zoneHashedByOwner: 1, .partIdentityShared: 3, .tieIgnoresBucket: 1,
+        .recoveredMaskKept: 37,
+        .lockNotAsked: 1, .lockOutlivesItsTime: 1,
+        .eventOfNow: 1, .deletionMatchedAfter: 1, .settledBeforeAnswered: 1,
+        .attendanceReplaced: 1,
+    ]
+
+    /// All but the first five belong to the mix `push`.
+    package static let long: [PlantedBug: UInt64] = [
+        .digestsNotCompared: 1, .electionsNeverBackOff: 27, .releaseForgetsFollowers: 1,
+        .startNotCompared: 1, .foundTakenAsHeld: 129,
+        .cursorMovedBeforePosted: 3, .sinceIgnored: 1, .onceKept: 1, .handedCountsAsTaken: 3,
+        .oldestKeptWhenCoalesced: 3, .laneHoldsOthers: 3, .markClearedThoughNewer: 3,
+        .nidDrawnAtSend: 5,
+        .cursorNotCompared: 3,
+        .overdueForgotten: 29,
+        .parkedLostOnLeaderChange: 63,
+        .goneDeviceRemovedThoughRenewed: 3,
+        .permissionOfTheMatch: 3,
+        .newsOfDeposed: 1,
+    ]
+
+    package static let rare: Set<PlantedBug> = [
+        .durableIgnoresTerm, .lateCommandNotRepeated, .spareTakenAsFound, .tailBehindDamageKept,
+    ]
+
+    package static let suites: [PlantedBug: String] = [
+        .begunSegmentKept: "LogRecoveryTests", .unknownLossForgiven: "UnknownLossTests",
+        .expiredPinTakesHeld: "AssetPropertyTests", .purgeForgetsAssets: "AssetPropertyTests",
+        .shareNotTakenBack: "AssetPropertyTests", .holderKeptOnReplace: "AssetPropertyTests",
+        .rereferenceNotPinned: "AssetPropertyTests", .latePinTaken: "AssetPropertyTests",
+        .graceIgnored: "AssetPropertyTests", .condemnedNotTakenBack: "AssetPropertyTests",
+        .replacedKeyKept: "AssetPropertyTests", .replacedBodyKept: "AssetPropertyTests",
+        .pinWithoutMajority: "HeldByTests", .pinAskedOfOneVoterSet: "HeldByTests",
+        .oldStoringCounts: "HeldByTests", .jointLeftWithoutCopies: "HeldByTests",
+        .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",
+        .removalForgotten: "KeyValuePropertyTests", .batchTakenAgain: "KeyValuePropertyTests",
+        .storeOverfilled: "KeyValuePropertyTests",
+        .nameTakenTwice: "DocumentPropertyTests", .folderMovedIntoItself: "DocumentPropertyTests",
+        .subtreeLeftBehind: "DocumentPropertyTests",
+        .losingContentDropped: "DocumentPropertyTests",
+    ]
+}
