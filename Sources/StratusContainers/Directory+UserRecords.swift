@@ -26,7 +26,8 @@ extension Directory {
 
     /// The container's schema. If development has none yet, an empty one is installed first. A
     /// partition that saves a record without a schema builds every later index by a job, and
-    /// refuses the first query after a save until that is done (decision 0044).
+    /// refuses the first query after a save until that is done: see *A new field's index is ready
+    /// at once* in `Docs/internals/queries.md`.
     private func schema(of container: ContainerReference) async throws -> Schema {
         let schema = try await self.store.schema(of: container)
         guard schema.version == 0, container.environment == .development else { return schema }

@@ -25,14 +25,43 @@ import Testing
         }
     }
 
-    @Test func `every decision stands in the list of decisions, once`() throws {
-        let list = try self.repository.text("Docs/decisions/README.md")
-        let pages = try self.pages(under: "Docs/decisions").map { $0.split(separator: "/").last! }
-        #expect(pages.count > 60)
-        var numbers: Set<Substring> = []
-        for page in pages where page != "README.md" {
-            #expect(numbers.insert(page.prefix(4)).inserted, "\(page.prefix(4)) is there twice")
-            #expect(list.contains("| [\(page.prefix(4))](\(page)) |"), "\(page) is not listed")
+    @Test func `the index of decisions lists every hard choice, once`() throws {
+        let index = try self.repository.text("Docs/decisions.md")
+        let listed = index.matches(of: /- \[[^\]]+\]\(internals\/[^)]+\)/).map { String($0.output) }
+        var choices: Set<String> = []
+        for page in try self.pages(under: "Docs/internals") {
+            let name = page.split(separator: "/").last!
+            for choice in try self.choices(of: page) {
+                choices.insert("- [\(choice)](internals/\(name)#\(Self.anchor(of: choice)))")
+            }
+        }
+        #expect(choices.count > 100)
+        #expect(listed.count == Set(listed).count)
+        #expect(choices.subtracting(listed).sorted() == [], "the index lacks them")
+        #expect(Set(listed).subtracting(choices).sorted() == [], "no page has them")
+    }
+
+    @Test func `links between the pages name headings that are there`() throws {
+        var anchors: [String: Set<String>] = [:]
+        for page in try Prose.pages(of: self.repository) {
+            anchors[page] = Self.anchors(in: try self.repository.text(page))
+        }
+        for page in anchors.keys.sorted() {
+            let folder = self.repository.root.appendingPathComponent(page)
+                .deletingLastPathComponent()
+            let text = try self.repository.text(page)
+            for match in text.matches(of: /\]\(([^)#\s:]*)#([^)\s]+)\)/) {
+                let target =
+                    match.output.1.isEmpty
+                    ? page
+                    : String(
+                        folder.appendingPathComponent(String(match.output.1)).standardized.path
+                            .dropFirst(self.repository.root.standardized.path.count + 1))
+                guard let there = anchors[target] else { continue }
+                #expect(
+                    there.contains(String(match.output.2)),
+                    "\(page) links to \(target)#\(match.output.2)")
+            }
         }
     }
 
@@ -73,6 +102,41 @@ import Testing
     /// Whether a word is written like a type's name of two words at least, such as `RecordState`.
     private static func isType(_ word: Substring) -> Bool {
         word.wholeMatch(of: /(?:[A-Z]+[a-z0-9]+){2,}/) != nil
+    }
+
+    /// The headings below a page's *Why not the obvious way*.
+    private func choices(of page: String) throws -> [Substring] {
+        var choices: [Substring] = []
+        var isThere = false
+        for line in try self.repository.text(page).split(separator: "\n") {
+            if line.hasPrefix("## ") { isThere = line == "## Why not the obvious way" }
+            if isThere, line.hasPrefix("### ") { choices.append(line.dropFirst(4)) }
+        }
+        return choices
+    }
+
+    /// Where links to each heading of a page lead. The second of two equal headings has a number.
+    private static func anchors(in text: String) -> Set<String> {
+        var anchors: Set<String> = []
+        var isCode = false
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("```") { isCode.toggle() }
+            guard !isCode, let heading = line.wholeMatch(of: /#+ (.*)/) else { continue }
+            let anchor = Self.anchor(of: heading.output.1)
+            var (name, count) = (anchor, 0)
+            while !anchors.insert(name).inserted {
+                count += 1
+                name = "\(anchor)-\(count)"
+            }
+        }
+        return anchors
+    }
+
+    /// As GitHub makes it: lower case, without punctuation, hyphens for spaces.
+    private static func anchor(of heading: Substring) -> String {
+        String(
+            heading.lowercased().filter { $0.isLetter || $0.isNumber || " -_".contains($0) }
+                .map { $0 == " " ? "-" : $0 })
     }
 
     private func pages(under folder: String) throws -> [String] {

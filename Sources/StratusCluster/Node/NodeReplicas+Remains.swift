@@ -4,7 +4,7 @@ import StratusStorage
 import Synchronization
 
 /// Removes what is left on this node's disk of what was erased: in files of partitions, and in the
-/// log. See `Docs/decisions/0950-what-was-erased-leaves-the-disk.md`.
+/// log. See *After an erasure* in `Docs/internals/data-files.md`.
 extension NodeReplicas {
     private static let remainsInterval = Duration.seconds(1)
 

@@ -8,8 +8,8 @@ import Synchronization
 /// A round goes through all groups. In each it reads the entries in the log, then the pages of the
 /// rows. A damaged replica hands its leadership over. While another node leads, it is opened anew
 /// without the damaged part, which it then gets back like any replica that has lost something
-/// (decision 0111). Alone, or while nobody leads, it stays as it is: its sound part is all there
-/// is.
+/// (see `Docs/internals/consensus.md`). Alone, or while nobody leads, it stays as it is: its sound
+/// part is all there is.
 extension NodeReplicas {
     /// The results so far.
     package struct ScrubFigures: Sendable, Equatable {

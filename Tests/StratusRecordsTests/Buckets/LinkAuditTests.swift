@@ -4,7 +4,7 @@ import Testing
 
 @testable import StratusRecords
 
-/// M-19, decision 0270: the two ends of a link disagree after a partition went on without the end
+/// M-19: the two ends of a link disagree after a partition went on without the end
 /// of its log, and an audit settles it. Each test loses something else.
 @Suite struct LinkAuditTests {
     private var world = BucketWorld(seed: 1, bucketCount: 2)
