@@ -32,7 +32,6 @@ package struct BodyWriter: Sendable {
 
     package enum Action: Sendable, Equatable {
         case put(StoredCopy, on: NodeID)
-        case confirm(chunkCount: UInt32, on: NodeID)
         case drop(on: NodeID)
         /// A majority has all of it, synced: who, and since which index of theirs.
         case stored([CopyHolding])
@@ -51,11 +50,7 @@ package struct BodyWriter: Sendable {
         var open: [UInt32: Try] = [:]
         var storedCount: UInt32 = 0
         var least: LogIndex?
-        /// Asked to confirm, and not answered yet.
-        var confirming: Try?
     }
-
-    private enum Phase: Sendable, Equatable { case writing, confirming, over }
 
     private let limits: Limits
     package let body: BodyID
@@ -63,15 +58,13 @@ package struct BodyWriter: Sendable {
     private let voterSets: [Set<NodeID>]
     private let deadline: MonotonicTime
     private var members: [NodeID: Member]
-    private var phase = Phase.writing
     /// Chunks that some member still lacks.
     private var chunks: [UInt32: StoredCopy] = [:]
     private var holders: [UInt32: Set<NodeID>] = [:]
     private var nextOrdinal: UInt32 = 0
     private var undone: Set<UInt32> = []
     private var hasEnded = false
-    /// ``Action/stored(_:)`` was said, and no failure since.
-    private var isStored = false
+    package private(set) var isOver = false
 
     /// - Parameters:
     ///   - members: who gets the body: every voter, and who is to become one.
@@ -92,25 +85,22 @@ package struct BodyWriter: Sendable {
 
     /// Whether another chunk is taken now. Who has none to give waits until it is.
     package var wantsChunk: Bool {
-        self.phase == .writing && !self.hasEnded
+        !self.isOver && !self.hasEnded
             && self.undone.count < self.limits.undoneCountMax
             && self.chunks.count <= self.limits.lagMax
     }
-
-    package var isOver: Bool { self.phase == .over }
 
     /// Sealed chunks that are held in memory.
     package var chunkCount: Int { self.chunks.count }
 
     /// When ``tick(_:)`` has something to do.
     package var nextWake: MonotonicTime? {
-        if self.phase == .over { return nil }
+        if self.isOver { return nil }
         var next = self.deadline
         for member in self.members.values where !member.isGivenUp {
             for attempt in member.open.values {
                 if let at = attempt.againAt { next = min(next, at) }
             }
-            if let at = member.confirming?.againAt { next = min(next, at) }
         }
         return next
     }
@@ -119,7 +109,7 @@ package struct BodyWriter: Sendable {
 
     /// The next chunk, in order. Only while ``wantsChunk``.
     package mutating func add(_ bytes: Bytes) -> [Action] {
-        if self.phase == .over { return [] }
+        if self.isOver { return [] }
         precondition(!self.hasEnded, "a chunk behind the end of its body")
         let copy = StoredCopy(
             name: CopyName(body: self.body, ordinal: self.nextOrdinal),
@@ -147,7 +137,7 @@ package struct BodyWriter: Sendable {
     package mutating func answered(
         _ answer: CopyAnswer, to ordinal: UInt32, by node: NodeID, at now: MonotonicTime
     ) -> [Action] {
-        guard self.phase == .writing, let member = self.members[node], !member.isGivenUp,
+        guard !self.isOver, let member = self.members[node], !member.isGivenUp,
             let attempt = member.open[ordinal]
         else { return [] }
         switch answer {
@@ -169,41 +159,8 @@ package struct BodyWriter: Sendable {
         return self.settle()
     }
 
-    /// The leader did not count the storers: each is asked anew, and says an index of now.
-    package mutating func confirmAgain() -> [Action] {
-        precondition(self.isStored && self.phase == .over, "nothing was stored")
-        self.phase = .confirming
-        var actions: [Action] = []
-        for node in self.nodes where self.hasAll(node) {
-            self.members[node]!.least = nil
-            self.members[node]!.confirming = Try()
-            actions.append(.confirm(chunkCount: self.nextOrdinal, on: node))
-        }
-        return actions
-    }
-
-    /// A member answered a question to confirm.
-    package mutating func confirmed(
-        _ answer: CopyAnswer, by node: NodeID, at now: MonotonicTime
-    ) -> [Action] {
-        guard self.phase == .confirming, let attempt = self.members[node]?.confirming else {
-            return []
-        }
-        switch answer {
-        case .stored(let index):
-            self.members[node]!.confirming = nil
-            self.members[node]!.least = index
-        case .refused(let refusal) where refusal != .busy: self.giveUp(node)
-        case .refused, .silent:
-            guard attempt.againAt == nil else { return [] }
-            self.members[node]!.confirming = self.again(attempt, now)
-            if self.members[node]!.confirming == nil { self.giveUp(node) }
-        }
-        return self.settle()
-    }
-
     package mutating func tick(_ now: MonotonicTime) -> [Action] {
-        if self.phase == .over { return [] }
+        if self.isOver { return [] }
         if now >= self.deadline { return self.fail(.deadline) }
         var actions: [Action] = []
         for node in self.nodes where self.members[node]!.isGivenUp == false {
@@ -214,17 +171,13 @@ package struct BodyWriter: Sendable {
                 self.members[node]!.open[ordinal]!.againAt = nil
                 actions.append(.put(copy, on: node))
             }
-            if let at = self.members[node]!.confirming?.againAt, at <= now {
-                self.members[node]!.confirming!.againAt = nil
-                actions.append(.confirm(chunkCount: self.nextOrdinal, on: node))
-            }
         }
         return actions
     }
 
     /// The client went away, or what it wanted is not wanted any more.
     package mutating func cancel() -> [Action] {
-        self.phase == .over ? [] : self.fail(.cancelled)
+        self.isOver ? [] : self.fail(.cancelled)
     }
 
     // MARK: What follows
@@ -251,7 +204,6 @@ package struct BodyWriter: Sendable {
     private mutating func giveUp(_ node: NodeID) {
         self.members[node]!.isGivenUp = true
         self.members[node]!.open = [:]
-        self.members[node]!.confirming = nil
     }
 
     private mutating func settle() -> [Action] {
@@ -263,13 +215,12 @@ package struct BodyWriter: Sendable {
             self.chunks[ordinal] = nil
             self.holders[ordinal] = nil
         }
-        guard self.hasEnded, self.phase != .over else { return [] }
+        guard self.hasEnded, !self.isOver else { return [] }
         // An empty body is nowhere, and so on every member.
-        let holdings = self.nodes.filter { self.hasAll($0) && self.members[$0]!.confirming == nil }
+        let holdings = self.nodes.filter(self.hasAll)
             .map { CopyHolding(node: $0, at: self.members[$0]!.least ?? .zero) }
         guard self.isMajority(Set(holdings.map(\.node))) else { return [] }
-        self.phase = .over
-        self.isStored = true
+        self.isOver = true
         self.chunks = [:]
         self.holders = [:]
         return [.stored(holdings)]
@@ -277,7 +228,6 @@ package struct BodyWriter: Sendable {
 
     /// Only for those that a majority can do without: the slowest of a majority sets the pace.
     private mutating func giveUpLaggards() {
-        guard self.phase == .writing else { return }
         let doneCount = Int(self.nextOrdinal) - self.undone.count
         for node in self.nodes where self.members[node]!.isGivenUp == false {
             let lag = doneCount - Int(self.members[node]!.storedCount)
@@ -286,12 +236,9 @@ package struct BodyWriter: Sendable {
     }
 
     private mutating func fail(_ failure: Failure) -> [Action] {
-        // Once the pin was said the body may be named after all: then only time lets it go.
-        let drops = self.phase == .writing ? self.nodes.map { Action.drop(on: $0) } : []
-        self.phase = .over
-        self.isStored = false
+        self.isOver = true
         self.chunks = [:]
         self.holders = [:]
-        return drops + [.failed(failure)]
+        return self.nodes.map { .drop(on: $0) } + [.failed(failure)]
     }
 }

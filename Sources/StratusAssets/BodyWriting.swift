@@ -49,14 +49,6 @@ package actor BodyWriting {
         return try self.outcome!.get()
     }
 
-    /// Asks the storers for indexes of now: the leader did not count the earlier ones.
-    package func confirmAgain() async throws(BodyWriter.Failure) -> [CopyHolding] {
-        self.outcome = nil
-        self.perform(self.writer.confirmAgain())
-        while self.outcome == nil { await self.wait() }
-        return try self.outcome!.get()
-    }
-
     /// Nobody wants the body any more.
     package func cancel() { self.perform(self.writer.cancel()) }
 
@@ -74,8 +66,6 @@ package actor BodyWriting {
             switch action {
             case .put(let copy, let node):
                 Task(executorPreference: self.executor) { await self.put(copy, on: node) }
-            case .confirm(let count, let node):
-                Task(executorPreference: self.executor) { await self.confirm(count, on: node) }
             case .drop(let node): self.carrier.drop(self.writer.body, of: self.group, on: node)
             case .stored(let storers): self.outcome = .success(storers)
             case .failed(let failure): self.outcome = .failure(failure)
@@ -91,13 +81,6 @@ package actor BodyWriting {
             deadline: min(self.deadline, self.now() + Self.copyPatience))
         self.perform(
             self.writer.answered(answer, to: copy.name.ordinal, by: node, at: self.now()))
-    }
-
-    private func confirm(_ count: UInt32, on node: NodeID) async {
-        let answer = await self.carrier.confirm(
-            self.writer.body, chunkCount: count, of: self.group, on: node,
-            deadline: min(self.deadline, self.now() + Self.copyPatience))
-        self.perform(self.writer.confirmed(answer, by: node, at: self.now()))
     }
 
     /// One sleeper at a time for tries that wait. Every other step follows an answer, and each

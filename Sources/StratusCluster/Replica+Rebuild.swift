@@ -36,9 +36,6 @@ extension Replica {
         self.requestTurn(at: now, into: &effects)
     }
 
-    /// Gives up what was begun. The file in use stays.
-    package func endRebuild() { self.rebuilding = nil }
-
     func advance(
         _ work: any RebuildWork, at now: MonotonicTime, into effects: inout [Effect]
     ) {

@@ -54,7 +54,6 @@ package struct Progress: Sendable, Equatable {
     var stateResendAt: MonotonicTime?
     /// Set by the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true
-    var snapshotNext: UInt32 = 0
     /// It has acknowledged what it is known to have in its present life.
     var isProven = true
 

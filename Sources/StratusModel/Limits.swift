@@ -32,8 +32,6 @@ package struct Limits: Sendable, Equatable {
     /// the same.
     package var waitingCountMax = 16_384
     package var waitingSizeMax: ByteCount = .mebibytes(256)
-    /// Commands that share one commit.
-    package var batchCommandCountMax = 512
     /// Index rows a query page may touch before it answers with a marker.
     package var queryTouchCountMax = 10_000
     /// Values of one `IN`, `…_ANY` or `…_ALL` filter and words of one search.

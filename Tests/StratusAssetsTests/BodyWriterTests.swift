@@ -59,7 +59,6 @@ import Testing
                                 in: 1...(isLost ? 400 : 80), using: &random) * 1_000_000
                         events.append((now + delay, order, node, copy.name.ordinal, answer))
                     }
-                case .confirm: Issue.record("nobody asked for it")
                 case .drop(let node): run.dropped.insert(node)
                 case .stored(let holdings): run.holdings = holdings
                 case .failed(let failure): run.failure = failure
@@ -221,31 +220,5 @@ import Testing
             return
         }
         #expect(holdings.count == 3)
-    }
-
-    @Test func `A-33 storers that the leader did not count confirm under new indexes`() {
-        var writer = Self.writer()
-        let now = MonotonicTime(nanoseconds: 0)
-        _ = writer.add([1])
-        _ = writer.end()
-        _ = writer.answered(.stored(at: LogIndex(5)), to: 0, by: NodeID(1), at: now)
-        #expect(!writer.answered(.stored(at: LogIndex(5)), to: 0, by: NodeID(2), at: now).isEmpty)
-        #expect(
-            writer.confirmAgain()
-                == [1, 2].map { .confirm(chunkCount: 1, on: NodeID($0)) })
-        #expect(writer.confirmed(.stored(at: LogIndex(8)), by: NodeID(1), at: now).isEmpty)
-        #expect(
-            writer.confirmed(.stored(at: LogIndex(9)), by: NodeID(2), at: now)
-                == [
-                    .stored([
-                        CopyHolding(node: NodeID(1), at: LogIndex(8)),
-                        CopyHolding(node: NodeID(2), at: LogIndex(9)),
-                    ])
-                ])
-        // One that lost it cannot be counted; nobody is told to drop what may be named.
-        _ = writer.confirmAgain()
-        _ = writer.confirmed(.refused(.incomplete), by: NodeID(1), at: now)
-        let actions = writer.confirmed(.refused(.incomplete), by: NodeID(2), at: now)
-        #expect(actions == [.failed(.noMajority)])
     }
 }

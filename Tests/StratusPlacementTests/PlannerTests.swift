@@ -162,7 +162,6 @@ import Testing
         }
         let two = plan(racks)
         #expect(two.shortfalls == [.tooFewRacks(replicasPerRack: 2)])
-        #expect(!two.survivesLossOfARack(replicaCount: 3))
         #expect(plan(racks, 5).shortfalls.count == 2)
         #expect(plan(racks + [PlacementNode(NodeID(9), rack: "c")]).shortfalls.isEmpty)
 

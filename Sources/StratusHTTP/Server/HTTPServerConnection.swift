@@ -103,9 +103,6 @@ package struct HTTPServerConnection: Sendable {
         set { self.body.sizeMax = newValue.raw }
     }
 
-    /// The request's declared body length; nil when it is chunked.
-    package var bodyRemaining: Int? { self.body.remaining }
-
     package mutating func next(_ input: Span<UInt8>, _ at: inout Int) -> Event {
         do throws(HTTPRefusal) {
             switch self.state {

@@ -18,15 +18,3 @@ extension World {
         RequestIdentity(high: self.random(), low: self.random())
     }
 }
-
-/// Wakes a state machine's shell: the timer half of the world, for shells that own machines.
-package protocol Timers: AnyObject {
-    /// Calls back with `token` at or after `time`, on the caller's own executor. It may also call
-    /// back early.
-    func wake(at time: MonotonicTime, _ token: UInt64)
-}
-
-/// Frames to other nodes: may be lost, repeated, late; never altered.
-package protocol Links: AnyObject {
-    func send(_ frame: Bytes, to node: NodeID)
-}

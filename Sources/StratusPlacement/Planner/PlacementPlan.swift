@@ -35,12 +35,4 @@ package struct PlacementPlan: Sendable, Equatable {
         /// never met by the property tests.
         case unsettled(replicaCount: Int)
     }
-
-    /// Whether losing one whole rack leaves every partition a majority.
-    package func survivesLossOfARack(replicaCount: Int) -> Bool {
-        for case .tooFewRacks(let perRack) in self.shortfalls {
-            return perRack <= (replicaCount - 1) / 2
-        }
-        return replicaCount >= 3
-    }
 }
