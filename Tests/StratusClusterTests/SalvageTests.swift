@@ -84,7 +84,7 @@ import Testing
     /// - Parameter deadline: of the first command, by the time of its entry.
     private static func first(
         in world: SimulatedWorld,
-        deadline: @escaping (HybridTime) -> Int64 = { $0.milliseconds + 1_000 }
+        deadline: @escaping (HybridTime) -> Int64 = { $0.milliseconds }
     ) -> FirstCommand {
         FirstCommand { group, time in
             if group == .system { return nil }

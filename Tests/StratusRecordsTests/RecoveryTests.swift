@@ -1,5 +1,8 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
+import StratusSQLite
+import StratusStorage
 import Testing
 
 @testable import StratusRecords
@@ -301,6 +304,44 @@ import Testing
         _ = try Self.recover(&own.bench, .third)
         for name in ["r", "s", "t", "u", "v", "w"] { try own.bench.modify(.create(name)) }
         #expect(try Self.told(&own, after: taken).contains("q 1 Shelves/r"))
+    }
+
+    @Test func `an erasure after a recovery waits for no outcome but its own`() throws {
+        let world = SimulatedWorld(seed: 1)
+        let store = try PartitionStore(
+            DataState(), group: GroupID(1), in: "partitions", of: FileSystem(world.files))
+        let start = Bench().time.milliseconds
+        func take(_ index: UInt64, _ time: HybridTime, _ command: Command) throws -> Outcome? {
+            var outcomes: [Outcome] = []
+            let entry = Entry(
+                index: LogIndex(index), term: Term(1), time: time, kind: .command,
+                payload: command.encoded())
+            try store.apply([entry], into: &outcomes)
+            try store.commit()
+            return outcomes.last
+        }
+        let recovered = HybridTime(milliseconds: start)
+        let first = RecoverPartition.firstCommand(
+            at: recovered, level: .build, identity: RequestIdentity(high: 1, low: 1))
+        #expect(RecoverPartition.isDone(try #require(try take(1, recovered, first))))
+        let zone = ModifyZones(
+            database: Bench.privateDatabase, rules: .standard,
+            operations: [
+                .init(.create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(1))
+            ])
+        let made = RecordCommand.modifyZones(zone).enveloped(
+            container: Bench.container, identity: RequestIdentity(high: 1, low: 3),
+            deadlineMilliseconds: start + 30_000, schemaVersion: 0, principal: Bench.user)
+        _ = try take(2, recovered, made)
+        // A minute later.
+        let deadline = start + 90_000
+        let erasure = RecordCommand.eraseDatabase(
+            EraseDatabase(database: Bench.privateDatabase, zoneCount: 10)
+        ).enveloped(
+            container: Bench.container, identity: RequestIdentity(high: 1, low: 2),
+            deadlineMilliseconds: deadline, schemaVersion: 0, principal: Bench.system)
+        _ = try take(3, HybridTime(milliseconds: start + 60_000), erasure)
+        #expect(try #require(store.erasure).outcomesThrough <= deadline)
     }
 
     @Test func `a partition that holds nothing is recovered too`() throws {

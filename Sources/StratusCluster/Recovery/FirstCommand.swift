@@ -4,7 +4,7 @@ package import StratusModel
 /// and the check of its outcome.
 package struct FirstCommand {
     /// Makes the command of a group for an entry at this time; nil if there is none. Its deadline
-    /// must be later than that time: the partition's clock may be far ahead of this node's.
+    /// must not be earlier than that time: the partition's clock may be far ahead of this node's.
     package var make: (GroupID, HybridTime) -> Command?
     /// The group's rows, to apply its entries to. Closed afterwards.
     package var open: (GroupID) throws(StoreError) -> any NodePartition

@@ -14,10 +14,11 @@ package enum RecoverPartition: Sendable, Equatable {
 }
 
 extension RecoverPartition {
-    /// From the time of the entry to its deadline.
-    private static let patienceMilliseconds: Int64 = 24 * 3_600 * 1_000
-
     /// The first command of a partition that continues from one replica.
+    ///
+    /// Its deadline is the time of its entry. The command is in the log already and nobody sends it
+    /// twice, so nobody needs its outcome later. An erasure waits until every outcome that is
+    /// remembered may be forgotten.
     ///
     /// - Parameters:
     ///   - time: of its entry, which may be far ahead of the clock of the node that recovers.
@@ -28,7 +29,7 @@ extension RecoverPartition {
         RecordCommand.recover(level >= .two ? .third : .first).enveloped(
             container: ContainerReference(container: "", environment: .production),
             identity: identity,
-            deadlineMilliseconds: time.milliseconds + Self.patienceMilliseconds,
+            deadlineMilliseconds: time.milliseconds,
             schemaVersion: 0, principal: Principal(kind: .system))
     }
 
