@@ -65,6 +65,39 @@ import Testing
         return counter.now
     }
 
+    private actor Desk {
+        private let executor: SimulatedExecutor
+        private let steps = Mutex("")
+        init(_ executor: SimulatedExecutor) { self.executor = executor }
+
+        nonisolated var unownedExecutor: UnownedSerialExecutor {
+            self.executor.asUnownedSerialExecutor()
+        }
+        nonisolated var taken: String { self.steps.withLock { $0 } }
+
+        func take(_ name: String) { self.steps.withLock { $0 += name } }
+    }
+
+    /// Three steps on an actor, and back to where the task stood after each.
+    private static func walk(_ name: String, over desk: Desk) async {
+        for _ in 0..<3 { await desk.take(name) }
+    }
+
+    /// An optimised build leaves out most changes of isolation.
+    @Test func `an order is drawn where a task waits, and not where it changes its isolation`() {
+        var orders = Set<String>()
+        for seed in 0..<20 as Range<UInt64> {
+            let executor = SimulatedExecutor(world: SimulatedWorld(seed: seed), seed: seed)
+            let desk = Desk(executor)
+            for name in ["a", "b"] {
+                Task(executorPreference: executor) { await Self.walk(name, over: desk) }
+            }
+            executor.run()
+            orders.insert(desk.taken)
+        }
+        #expect(orders == ["aaabbb", "bbbaaa"])
+    }
+
     @Test func `a planted race is found by some seed, which finds it again`() {
         let found = (0..<100 as Range<UInt64>).filter { Self.total($0, isCareful: false) != 2 }
         #expect(!found.isEmpty && found.count < 100, "some orders hide it, some show it")
