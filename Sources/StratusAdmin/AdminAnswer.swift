@@ -11,12 +11,12 @@ enum AdminAnswer {
             body: .bytes(body))
     }
 
-    /// JSON lines, made while they are sent.
+    /// JSON lines, made while they are sent. Where they end by an error, the last one says so.
     static func lines(_ body: any ResponseBody) -> HTTPResponse {
         HTTPResponse(
             status: 200,
             headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
-            body: .stream(body, length: nil))
+            body: .stream(EndedLines(body), length: nil))
     }
 
     static func text(_ status: Int, _ text: String) -> HTTPResponse {

@@ -12,6 +12,7 @@ package enum AdminPagesReference {
             - "anyone" needs neither. "scraper" needs neither where `admin.openMetrics` is set.
             - Bodies and answers are JSON if nothing else is said. A word with `=` is part of the query.
             - An error is `{"error":{"code":"…","reason":"…"}}`: a code for scripts and a reason for people.
+            - An answer of JSON lines that cannot go on has an error as its last line, and the connection is cut.
             - Whoever may GET a page may also ask for its HEAD. `POST` of one piece is repeated until the answer says `isDone`.
 
 

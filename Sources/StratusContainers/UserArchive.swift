@@ -82,7 +82,10 @@ package struct UserArchive: Sendable {
         let database = layout.privateDatabase(of: user, in: container)
         let owned = database.home
         let open = try await self.registry.publicDatabase(of: container)
-        let types = try await reader.schema(of: container).types.map(\.name)
+        // Records of users are never queried; the person's own is read by its name.
+        let types = try await reader.schema(of: container).types.map(\.name).filter {
+            $0 != RecordState.userType
+        }
         var steps: [ArchiveWalk.Step] = []
         let parts = try await PrivateParts(store: self.store).parts(of: database)
         for part in parts {
@@ -94,7 +97,7 @@ package struct UserArchive: Sendable {
         steps.append(.keyValues(owned, after: nil))
         steps.append(.documents(owned, after: nil, restartCount: 0))
         steps.append(.record(open.part(of: user), name: user))
-        for type in types where type != RecordState.userType {
+        for type in types {
             for part in open.parts {
                 steps.append(.type(part, type, after: nil, creator: user))
             }

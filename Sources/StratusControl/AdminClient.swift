@@ -152,7 +152,9 @@ package struct AdminClient: Sendable {
             while let end = rest.firstIndex(of: 0x0A) {
                 let line = Bytes(rest[..<end])
                 rest.removeFirst(end + 1)
-                if !line.isEmpty, try !take(line) { return false }
+                if line.isEmpty { continue }
+                if line.starts(with: Self.errorMark) { throw self.failure(line) }
+                if try !take(line) { return false }
             }
             guard rest.count <= Self.lineSizeMax else {
                 throw Failure(.inputOutput, "the node's answer is not lines")
@@ -161,13 +163,25 @@ package struct AdminClient: Sendable {
         }
     }
 
+    /// A last line that says why no more come.
+    private static let errorMark = Bytes("{\"error\":".utf8)
     private static let lineSizeMax = 1 << 20
     private static let refusalSizeMax = 1 << 20
 
     private func piece(of response: HTTPClientResponse) async throws(Failure) -> Bytes? {
         do throws(HTTPClientError) { return try await response.next() } catch {
-            throw self.failure(error)
+            guard case .cutShort = error else { throw self.failure(error) }
+            throw Failure(
+                .inputOutput,
+                "\(self.node) ended its answer before it was complete: what came is not all")
         }
+    }
+
+    private func failure(_ line: Bytes) -> Failure {
+        let error = (try? JSONDocument(parsing: line))?.root["error"]
+        return Failure(
+            .inputOutput, error?["reason"]?.string ?? "\(self.node) did not say why it stopped",
+            name: error?["code"]?.string)
     }
 
     private func headers(_ body: Bytes, _ contentType: String) -> HeaderFields {

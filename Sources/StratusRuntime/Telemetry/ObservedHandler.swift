@@ -121,13 +121,28 @@ package final class ObservedHandler: HTTPHandler {
             self.finish(request, status, start, received: body.count, sent: bytes.count)
         case .stream(let stream, let length):
             // Finished when the last byte is taken, or when nobody will take any more.
-            let watched = CountedStream(stream) { sent, isWhole in
+            let watched = CountedStream(stream) { sent, end in
+                if case .failed(let error) = end { self.tell(error, in: request, sent: sent) }
                 self.finish(
-                    request, status, start, received: body.count, sent: sent, isWhole: isWhole)
+                    request, status, start, received: body.count, sent: sent, isWhole: end.isWhole)
             }
             response.body = .stream(watched, length: length)
         }
         return response
+    }
+
+    /// The client has a part and no reason, so the log has the reason, also where it has no lines of
+    /// requests.
+    private func tell(_ error: any Error, in request: HTTPRequest, sent: Int) {
+        // Whoever asked has gone, or the node stops.
+        if error is CancellationError { return }
+        self.log.warning(
+            "an answer ended before it was complete",
+            [
+                "request": .text(request.identity.uuid), "listener": .text(self.listener),
+                "route": .text(self.route(request.head).template), "sent": .count(sent),
+                "reason": .text("\(error)"),
+            ])
     }
 
     private func finish(
@@ -198,17 +213,26 @@ private final class CountedBody: RequestBody {
 /// Counts what is taken of an answer, and says once when that is over: at the end, at an error, or
 /// when the connection lets go of it.
 private final class CountedStream: ResponseBody {
+    enum End {
+        case whole
+        case failed(any Error)
+        /// Nobody takes any more.
+        case left
+
+        var isWhole: Bool { if case .whole = self { true } else { false } }
+    }
+
     private let inner: any ResponseBody
     private let total = Atomic(0)
     private let isOver = Flag()
-    private let over: @Sendable (_ sent: Int, _ isWhole: Bool) -> Void
+    private let over: @Sendable (_ sent: Int, _ end: End) -> Void
 
-    init(_ inner: any ResponseBody, over: @escaping @Sendable (Int, Bool) -> Void) {
+    init(_ inner: any ResponseBody, over: @escaping @Sendable (Int, End) -> Void) {
         self.inner = inner
         self.over = over
     }
 
-    deinit { self.end(isWhole: false) }
+    deinit { self.end(.left) }
 
     func next() async throws -> Bytes? {
         do {
@@ -216,16 +240,16 @@ private final class CountedStream: ResponseBody {
             if let bytes {
                 self.total.add(bytes.count, ordering: .relaxed)
             } else {
-                self.end(isWhole: true)
+                self.end(.whole)
             }
             return bytes
         } catch {
-            self.end(isWhole: false)
+            self.end(.failed(error))
             throw error
         }
     }
 
-    private func end(isWhole: Bool) {
-        if !self.isOver.raise() { self.over(self.total.load(ordering: .relaxed), isWhole) }
+    private func end(_ end: End) {
+        if !self.isOver.raise() { self.over(self.total.load(ordering: .relaxed), end) }
     }
 }

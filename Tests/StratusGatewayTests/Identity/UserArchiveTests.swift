@@ -95,6 +95,66 @@ import Testing
         #expect(!zones.text.contains("Shelves"))
     }
 
+    /// As Apple's console writes a schema, which always has the type of users.
+    private static let consoleSchema = """
+        DEFINE SCHEMA
+            RECORD TYPE Page (
+                "___createTime" TIMESTAMP,
+                "___createdBy"  REFERENCE,
+                "___etag"       STRING,
+                "___modTime"    TIMESTAMP,
+                "___modifiedBy" REFERENCE,
+                "___recordID"   REFERENCE QUERYABLE,
+                title           STRING QUERYABLE SEARCHABLE SORTABLE,
+                GRANT WRITE TO "_creator",
+                GRANT CREATE TO "_icloud",
+                GRANT READ TO "_world"
+            );
+            RECORD TYPE Users (
+                "___createTime" TIMESTAMP,
+                "___createdBy"  REFERENCE,
+                "___etag"       STRING,
+                "___modTime"    TIMESTAMP,
+                "___modifiedBy" REFERENCE,
+                "___recordID"   REFERENCE,
+                roles           LIST<INT64>,
+                GRANT WRITE TO "_creator",
+                GRANT READ TO "_world"
+            );
+        """
+
+    @Test(arguments: [1, 8])
+    func `a schema that names the type of users keeps nothing out of an archive`(buckets: Int)
+        async throws
+    {
+        let town = Neighbourhood()
+        _ = try await town.authenticator.registry.create(
+            Neighbourhood.container, buckets: buckets)
+        try await town.install(Self.consoleSchema)
+        let api = try await town.apiToken()
+        let ann = try await town.account("ann@example.org")
+        let token = try await town.signIn(ann)
+        for database in ["private", "public"] {
+            let create: JSON = [
+                "operationType": "create",
+                "record": [
+                    "recordName": .string("in \(database)"), "recordType": "Page",
+                    "fields": ["title": ["value": "planted"]],
+                ],
+            ]
+            let saved = try await town.post(
+                "\(database)/records/modify", ["operations": [create]], api: api, user: token)
+            #expect(!saved.text.contains("serverErrorCode"), "\(saved)")
+        }
+        let archive = UserArchive(town.service.directory)
+        let lines = try await self.lines(
+            try #require(try await archive.export(ann, in: Neighbourhood.container)))
+        let names = lines.compactMap { $0["record"]["recordName"].text }
+        #expect(names.sorted() == [town.recordName(ann), "in private", "in public"].sorted())
+        let own = lines.first { $0["record"]["recordName"].text == town.recordName(ann) }
+        #expect(own?["record"]["recordType"] == "Users" && own?["database"] == "public")
+    }
+
     @Test func `A-12 an archive has encrypted fields in plain, and an erasure ends their keys`()
         async throws
     {

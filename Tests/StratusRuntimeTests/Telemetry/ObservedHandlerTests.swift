@@ -160,6 +160,30 @@ import Testing
         #expect(stage.text.split(separator: "\n").count { $0.contains(#""cutShort":true"#) } == 2)
     }
 
+    @Test(arguments: [true, false])
+    func `an answer that ends by an error leaves a line with the request and the reason`(
+        writesLines: Bool
+    ) async throws {
+        let stage = Stage(writesLines: writesLines)
+        for path in ["/broken", "/stream"] {
+            let answer = await stage.handler.respond(to: Self.request(path, query: "t=hunter2"))
+            guard case .stream(let stream, _) = answer.body else {
+                Issue.record("no stream")
+                return
+            }
+            do { while try await stream.next() != nil {} } catch {}
+        }
+        // Nobody reads this one to its end, which is no error.
+        _ = await stage.handler.respond(to: Self.request("/stream"))
+        let lines = stage.text.split(separator: "\n").filter { $0.contains("ended before") }
+        #expect(lines.count == 1)
+        for piece in [
+            #""request":"6f0c1d7e-0c38-4f0b-0000-000000000010""#, #""route":"broken""#,
+            #""sent":4"#, #""reason":"Broken()""#, #""level":"warning""#,
+        ] { #expect(lines.first?.contains(piece) == true, "\(piece) in \(lines)") }
+        #expect(!stage.text.contains("hunter2"))
+    }
+
     @Test func `latency is kept by route and class of status`() async {
         let stage = Stage()
         for path in ["/shelves", "/shelves", "/fails"] {
