@@ -7,7 +7,7 @@ import StratusRuntime
 actor DAVListing: ResponseBody {
     private static let pageMax = 200
     /// Items that are written at once: each may have properties and locks of many bytes.
-    private static let chunkMax = 32
+    private static let chunkMax = ListingTurn.itemCountMax
 
     private let service: DAVService
     private let folder: DocumentItem

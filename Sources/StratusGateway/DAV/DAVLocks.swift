@@ -48,45 +48,30 @@ struct DAVLocks: Sendable {
 
     // MARK: Properties
 
-    /// `lockdiscovery`, with the address of each lock's item.
-    func discovery(
-        _ locks: [DocumentLock], at now: Int64, root: (DocumentLock) -> String
-    ) -> XMLElement {
-        XMLElement(
-            .dav("lockdiscovery"),
-            children: locks.map { lock in
-                var children: [XMLElement] = [
-                    XMLElement(
-                        .dav("locktype"), children: [.element(XMLElement(.dav("write")))]),
-                    XMLElement(
-                        .dav("lockscope"),
-                        children: [
-                            .element(
-                                XMLElement(.dav(lock.isExclusive ? "exclusive" : "shared")))
-                        ]),
-                    XMLElement(
-                        .dav("depth"), children: [.text(lock.isInfinite ? "infinity" : "0")]),
-                ]
-                if let owner = try? XMLReader.read(lock.owner) { children.append(owner) }
-                let seconds = max(1, (lock.untilMilliseconds - now) / 1_000)
-                children += [
-                    XMLElement(.dav("timeout"), children: [.text("Second-\(seconds)")]),
-                    XMLElement(
-                        .dav("locktoken"),
-                        children: [
-                            .element(
-                                XMLElement(
-                                    .dav("href"), children: [.text(Self.text(lock.token))]))
-                        ]),
-                    XMLElement(
-                        .dav("lockroot"),
-                        children: [
-                            .element(XMLElement(.dav("href"), children: [.text(root(lock))]))
-                        ]),
-                ]
-                return .element(
-                    XMLElement(.dav("activelock"), children: children.map { .element($0) }))
-            })
+    /// One `activelock`, for an element in which `D` stands for `DAV:`.
+    ///
+    /// - Parameter root: the address of the lock's item.
+    static func activeLock(_ lock: DocumentLock, root: String, at now: Int64) -> Bytes {
+        let seconds = max(1, (lock.untilMilliseconds - now) / 1_000)
+        var bytes = Bytes(
+            ("<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope>"
+                + (lock.isExclusive ? "<D:exclusive/>" : "<D:shared/>")
+                + "</D:lockscope><D:depth>\(lock.isInfinite ? "infinity" : "0")</D:depth>").utf8)
+        // It stands alone as it was kept.
+        bytes += lock.owner
+        bytes +=
+            ("<D:timeout>Second-\(seconds)</D:timeout><D:locktoken><D:href>"
+            + Self.text(lock.token) + "</D:href></D:locktoken><D:lockroot><D:href>").utf8
+        XMLWriter.append(root, to: &bytes)
+        bytes += "</D:href></D:lockroot></D:activelock>".utf8
+        return bytes
+    }
+
+    /// `lockdiscovery` around what ``activeLock(_:root:at:)`` wrote.
+    static func discovery(_ written: Bytes) -> Bytes {
+        written.isEmpty
+            ? Bytes("<D:lockdiscovery/>".utf8)
+            : Bytes("<D:lockdiscovery>".utf8) + written + Bytes("</D:lockdiscovery>".utf8)
     }
 
     static let supported = XMLElement(

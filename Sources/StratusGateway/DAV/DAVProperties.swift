@@ -75,6 +75,15 @@ struct DAVProperties: Sendable {
             || names.contains(.dav("quota-available-bytes"))
     }
 
+    /// Whether the locks are asked for: by name, or with everything.
+    var readsLocks: Bool {
+        switch self.ask {
+        case .all: true
+        case .names: false
+        case .named(let names): names.contains(.dav("lockdiscovery"))
+        }
+    }
+
     /// Whether properties that clients keep matter.
     var readsKept: Bool {
         switch self.ask {
@@ -84,8 +93,10 @@ struct DAVProperties: Sendable {
     }
 
     /// An element that stands alone, as it is kept.
-    static func alone(_ element: XMLElement) -> Bytes {
-        let whole = XMLWriter.write(element)
+    static func alone(
+        _ element: XMLElement, prefixes: [(namespace: String, prefix: String)] = []
+    ) -> Bytes {
+        let whole = XMLWriter.write(element, prefixes: prefixes)
         // Without the declaration before it and the line's end behind it.
         guard let line = whole.firstIndex(of: 0x0A) else { return whole }
         return Bytes(whole[(line + 1)...].dropLast())
@@ -93,9 +104,10 @@ struct DAVProperties: Sendable {
 
     /// Appends the `response` of one item.
     func append(
-        _ item: DocumentItem, href: String, kept: [DocumentProperty], lockDiscovery: Bytes,
+        _ item: DocumentItem, href: String, kept: [DocumentProperty], _ locks: DAVLockDiscovery,
         to bytes: inout Bytes
     ) {
+        let lockDiscovery = locks.element(of: item, href: href)
         let keptNames = kept.map { XMLName($0.name.namespace, $0.name.local) }
         bytes += "<D:response><D:href>".utf8
         bytes += href.utf8
@@ -229,5 +241,4 @@ struct DAVProperties: Sendable {
     }
 
     private static let supportedLock = Self.alone(DAVLocks.supported)
-    static let noLocks = Bytes("<D:lockdiscovery/>".utf8)
 }

@@ -82,16 +82,13 @@ extension DAVService {
     private func discovery(
         _ lock: DocumentLock, _ target: Place, status: Int
     ) -> HTTPResponse {
-        let locks = DAVLocks([lock])
-        let property = XMLElement(
-            .dav("prop"),
-            children: [
-                .element(
-                    locks.discovery([lock], at: self.now) { self.root(of: $0, target) })
-            ])
+        let written = DAVLocks.activeLock(lock, root: self.root(of: lock, target), at: self.now)
         return HTTPResponse(
             status: status, headers: ["Content-Type": "application/xml; charset=UTF-8"],
-            body: .bytes(XMLWriter.write(property, prefixes: [("DAV:", "D")])))
+            body: .bytes(
+                Bytes(
+                    "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:prop xmlns:D=\"DAV:\">".utf8)
+                    + DAVLocks.discovery(written) + Bytes("</D:prop>\n".utf8)))
     }
 
     /// The address of the item that a lock is on, which is the target or a folder above it.
@@ -112,7 +109,11 @@ extension DAVService {
         guard isExclusive || scope.element(.dav("shared")) != nil else {
             throw DAVFailure(400, "the scope of a lock is exclusive or shared")
         }
-        let owner = info.element(.dav("owner")).map { DAVProperties.alone($0) } ?? []
+        // Answers have it as it is written here.
+        let owner =
+            info.element(.dav("owner")).map {
+                DAVProperties.alone($0, prefixes: [("DAV:", "D")])
+            } ?? []
         return (isExclusive, owner)
     }
 

@@ -83,13 +83,16 @@ extension DAVService {
             closing: Bytes("</ul></body></html>\n".utf8)
         ) { items in
             var bytes: Bytes = []
+            var turn = ListingTurn()
             for item in items {
+                let start = bytes.count
                 let isFolder = item.kind != .file
                 let names = target.names + [item.name]
                 bytes += Bytes(
                     ("<li><a href=\"\(self.route.href(names, isFolder: isFolder))\">"
                         + SignInHTML.escape(item.name) + (isFolder ? "/</a>" : "</a> \(item.size)")
                         + "</li>\n").utf8)
+                await turn.spend(items: 1, size: bytes.count - start)
             }
             return bytes
         }
@@ -111,11 +114,11 @@ extension DAVService {
         default: throw DAVFailure(400, "'Depth' is 0 or 1")
         }
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
-        let locks = try await self.locks()
         let href = self.href(target)
+        let locks = wanted.readsLocks ? try await self.discovery(at: target) : .none
         let own = try await self.responses(
             [item], of: wanted, locks, hasKept: target.inside?.path.isEmpty ?? true,
-            href: { _ in href }, place: { _ in target })
+            href: { _ in href })
         guard isDeep, item.kind != .file else {
             return HTTPResponse(
                 status: 207, headers: Self.multiStatus,
@@ -129,13 +132,17 @@ extension DAVService {
             try await self.responses(
                 items, of: wanted, locks, hasKept: hasKept,
                 // That of a folder ends with a slash.
-                href: { href + PercentCoding.encode($0.name) + ($0.kind == .file ? "" : "/") },
-                place: {
-                    Place(names: target.names + [$0.name], chain: target.chain + [$0])
-                })
+                href: { href + PercentCoding.encode($0.name) + ($0.kind == .file ? "" : "/") })
         }
         return HTTPResponse(
             status: 207, headers: Self.multiStatus, body: .stream(listing, length: nil))
+    }
+
+    private func discovery(at target: Place) async throws -> DAVLockDiscovery {
+        let now = self.now
+        return DAVLockDiscovery(
+            try await self.locks().all, at: target, root: { self.root(of: $0, target) },
+            write: { DAVLocks.activeLock($0, root: $1, at: now) })
     }
 
     private func wanted() async throws -> DAVProperties {
@@ -154,8 +161,8 @@ extension DAVService {
     }
 
     private func responses(
-        _ items: [DocumentItem], of wanted: DAVProperties, _ locks: DAVLocks, hasKept: Bool,
-        href: (DocumentItem) -> String, place: (DocumentItem) -> Place
+        _ items: [DocumentItem], of wanted: DAVProperties, _ locks: DAVLockDiscovery,
+        hasKept: Bool, href: (DocumentItem) -> String
     ) async throws -> Bytes {
         var kept: [[DocumentProperty]] = []
         if wanted.readsKept, hasKept, !items.isEmpty {
@@ -165,18 +172,14 @@ extension DAVService {
             else { throw DocumentService.otherKind }
             kept = found
         }
-        let now = self.now
         var bytes: Bytes = []
+        var turn = ListingTurn()
         for (index, item) in items.enumerated() {
-            var discovery = DAVProperties.noLocks
-            if !locks.all.isEmpty {
-                let place = place(item)
-                let element = locks.discovery(locks.on(place), at: now) { self.root(of: $0, place) }
-                discovery = DAVProperties.alone(element)
-            }
+            let start = bytes.count
             wanted.append(
-                item, href: href(item), kept: index < kept.count ? kept[index] : [],
-                lockDiscovery: discovery, to: &bytes)
+                item, href: href(item), kept: index < kept.count ? kept[index] : [], locks,
+                to: &bytes)
+            await turn.spend(items: 1, size: bytes.count - start)
         }
         return bytes
     }

@@ -51,6 +51,31 @@ extension DocumentEdit {
         return found
     }
 
+    /// The most locks that hold for an item or, where those looked for are infinite, for one below
+    /// it. There only an item with locks of its own can have more.
+    private mutating func mostLocks(
+        on id: String, below isInfinite: Bool, _ rows: borrowing some RowReader
+    ) throws(Stop) -> Int {
+        let held = self.locks.map(\.lock).filter { self.holds($0) }
+        var own: [String: Int] = [:]
+        var infinite: [String: Int] = [:]
+        for lock in held {
+            own[lock.item, default: 0] += 1
+            if lock.isInfinite { infinite[lock.item, default: 0] += 1 }
+        }
+        var most = 0
+        for item in isInfinite ? [id] + held.map(\.item) : [id] {
+            // Each item with locks once.
+            guard let count = own.removeValue(forKey: item) ?? (item == id ? 0 : nil) else {
+                continue
+            }
+            let chain = try self.chain(of: item, rows)
+            guard chain.contains(id) else { continue }
+            most = max(most, chain.dropFirst().reduce(count) { $0 + (infinite[$1] ?? 0) })
+        }
+        return most
+    }
+
     /// One of the locks must have been shown.
     private func check(_ locks: [DocumentLock]) throws(Stop) {
         guard let first = locks.first, !self.bugs.contains(.lockNotAsked) else { return }
@@ -130,6 +155,11 @@ extension DocumentEdit {
         if let other = others.first(where: { $0.isExclusive || wanted.isExclusive }) {
             throw .refused(.locked, other.item)
         }
+        // Of shared ones: an exclusive lock holds alone.
+        guard
+            try self.mostLocks(on: wanted.item, below: wanted.isInfinite, rows)
+                < DocumentLock.sharedCountMax
+        else { throw .refused(.locked, wanted.item) }
         let held = self.locks.filter { self.holds($0.lock) }
         let limit = min(max(1, countMax), DocumentLock.countMax)
         guard held.count < limit else { throw .refused(.tooManyItems, String(limit)) }

@@ -10,6 +10,9 @@ package import StratusModel
 package struct DocumentLock: Sendable, Hashable {
     /// Locks in one store.
     package static let countMax = 256
+    /// Shared locks that hold for one item, those of folders above it included: every listing shows
+    /// them with each item.
+    package static let sharedCountMax = 16
     package static let ownerSizeMax = 1 << 10
     /// The longest time that one may be given at once.
     package static let spanMilliseconds: Int64 = 3_600_000
@@ -25,7 +28,8 @@ package struct DocumentLock: Sendable, Hashable {
     package var isExclusive: Bool
     /// Holds for everything below the item too.
     package var isInfinite: Bool
-    /// What the client says of itself, as XML.
+    /// What the client says of itself: empty, or one element of XML that stands alone. Answers have
+    /// it as it is, so only what the XML writer wrote may come here.
     package var owner: Bytes
     package var untilMilliseconds: Int64
 

@@ -115,7 +115,10 @@ struct DocumentLedger {
             let others =
                 self.locks(on: wanted.item)
                 + (wanted.isInfinite ? self.locks(below: wanted.item) : [])
-            return others.contains { $0.isExclusive || wanted.isExclusive } ? .locked : nil
+            if others.contains(where: { $0.isExclusive || wanted.isExclusive }) { return .locked }
+            let items = [wanted.item] + (wanted.isInfinite ? others.map(\.item) : [])
+            return items.allSatisfy { self.locks(on: $0).count < DocumentLock.sharedCountMax }
+                ? nil : .locked
         case .refresh(let token, _), .unlock(let token):
             return self.locks.contains { $0.token == token } ? nil : .lockNotFound
         default: return nil

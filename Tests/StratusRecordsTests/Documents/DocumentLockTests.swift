@@ -155,18 +155,54 @@ import Testing
         #expect(try self.locks().isEmpty)
         // The names of locks that are over are taken again.
         for round in 0..<3 {
-            let folder = try self.own.folder(10 + round, "f\(round)")
+            var folders: [String] = []
+            for number in 0..<(DocumentLock.countMax / DocumentLock.sharedCountMax) {
+                folders.append(
+                    try self.own.folder(100 * (round + 1) + number, "f\(round)-\(number)"))
+            }
             for number in 0..<DocumentLock.countMax {
                 let lock = self.lock(
-                    1_000 * (round + 1) + number, folder, isExclusive: false)
+                    1_000 * (round + 1) + number,
+                    folders[number / DocumentLock.sharedCountMax], isExclusive: false)
                 #expect(try self.refusal(lock) == nil)
             }
-            let more = self.lock(9_999, folder, isExclusive: false)
+            let free = try self.own.folder(100 * (round + 1) + 50, "free\(round)")
+            let more = self.lock(9_999, free, isExclusive: false)
             #expect(try self.refusal(more) == .tooManyItems)
             self.own.milliseconds += 601_000
         }
         #expect(try self.locks().count == DocumentLock.countMax)
         #expect(try self.refusal(self.lock(9_999, "documents", isInfinite: true)) == nil)
+    }
+
+    @Test mutating func `an item has at most so many shared locks, those above it included`() throws
+    {
+        let folder = try self.own.folder(1, "f")
+        let inner = try self.own.folder(2, "g", in: folder)
+        let file = try self.own.file(3, "a", in: inner)
+        func lock(_ number: Int, _ item: String, isInfinite: Bool = false) -> DocumentOperation {
+            self.lock(number, item, isExclusive: false, isInfinite: isInfinite)
+        }
+        let half = DocumentLock.sharedCountMax / 2
+        for number in 0..<half {
+            #expect(try self.refusal(lock(100 + number, folder, isInfinite: true)) == nil)
+            #expect(try self.refusal(lock(200 + number, file.id)) == nil)
+        }
+        #expect(try self.refusal(lock(300, file.id)) == .locked)
+        // One above would hold for the file too, and one of depth 0 would not.
+        #expect(try self.refusal(lock(300, folder, isInfinite: true)) == .locked)
+        #expect(try self.refusal(lock(300, inner, isInfinite: true)) == .locked)
+        #expect(try self.refusal(lock(300, inner)) == nil)
+        #expect(try self.refusal(lock(301, folder)) == nil)
+        #expect(try self.refusal(.unlock(token: Self.token(200))) == nil)
+        #expect(try self.refusal(lock(302, inner, isInfinite: true)) == nil)
+        #expect(try self.refusal(lock(303, file.id)) == .locked)
+        // Another item below has room still.
+        let other = try self.own.file(4, "b")
+        #expect(try self.refusal(lock(304, other.id)) == nil)
+        // Those whose time is over do not count.
+        self.own.milliseconds += 601_000
+        #expect(try self.refusal(lock(305, file.id)) == nil)
     }
 
     @Test mutating func `followers and versions see no locks`() throws {
