@@ -30,6 +30,11 @@ let planted: [SwiftSetting] =
     [.define("STRATUS_PLANTED", .when(configuration: .debug))]
     + (Context.environment["STRATUS_PLANTED"] != nil ? [.define("STRATUS_PLANTED")] : [])
 
+/// A build that measures what each thread works on and reports what takes long (`PieceTimes`). It
+/// is made with `STRATUS_TURNS=1`; what people run does not measure.
+let turns: [SwiftSetting] =
+    Context.environment["STRATUS_TURNS"] != nil ? [.define("STRATUS_TURNS")] : []
+
 /// Targets stand in import order: a target may depend only on targets above it. A test of the house
 /// compares what they import with this order.
 let package = Package(
@@ -97,7 +102,7 @@ let package = Package(
                 "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusHTTP2",
                 "StratusCompression",
             ],
-            swiftSettings: house + release),
+            swiftSettings: house + release + turns),
         .target(
             name: "StratusProcess",
             dependencies: [

@@ -62,8 +62,8 @@ choose_release_flags() {
 # choose_optimised_flags: sets optimised_flags for a build of tests and programs that is optimised, in a folder of its own.
 choose_optimised_flags() {
     optimised_flags=(-c release -Xswiftc -enable-testing --scratch-path "$root/.build/optimised")
-    # The tests look for the planted bugs.
-    export STRATUS_PLANTED=1
+    # The tests look for the planted bugs, and a stage for pieces of work that take long.
+    export STRATUS_PLANTED=1 STRATUS_TURNS=1
 }
 
 # build_quietly ARGUMENTS...: swift build that shows its output only when it fails.

@@ -53,7 +53,7 @@ final class NodeCluster: Sendable {
     private let ownLoop: EventLoop?
     private let storage = WorkerThread(name: "storage")
     private let logThread = WorkerThread(name: "log")
-    private let checkpoints = WorkerThread(name: "checkpoints")
+    private let checkpoints = WorkerThread(name: "checkpoints", isBulk: true)
 
     /// The highest number of client loops at which the first of them also serves peers. On two
     /// cores, another thread costs every forwarded request two wake-ups and gains nothing.

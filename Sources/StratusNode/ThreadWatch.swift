@@ -15,23 +15,28 @@ final class ThreadWatch: Sendable {
     private let world: any World
     private let health: Health
     private let log: Log
+    private let times: PieceTimes?
     private let state = Mutex(StallWatch())
 
     init(
-        _ replicas: NodeReplicas, loops: [EventLoop], world: any World, health: Health, log: Log
+        _ replicas: NodeReplicas, loops: [EventLoop], world: any World, health: Health, log: Log,
+        times: PieceTimes? = .ofProcess
     ) {
         self.replicas = replicas
         self.loops = loops
         self.world = world
         self.health = health
         self.log = log
+        self.times = times
+        replicas.watch.name(by: PieceName.of)
     }
 
     /// Threads stuck now, and stalls since the start.
     var figures: (now: Int, total: Int) { self.state.withLock { ($0.stalls.count, $0.count) } }
 
     func run() -> Task<Void, Never> {
-        Task.detached {
+        if self.times != nil { self.log.info("pieces of work are measured") }
+        return Task.detached {
             while !Task.isCancelled {
                 try? await Task.sleep(for: Self.interval)
                 self.look()
@@ -40,6 +45,7 @@ final class ThreadWatch: Sendable {
     }
 
     func look() {
+        self.tellLongPieces()
         let now = self.world.now
         var busy: [StallWatch.Busy] = []
         if let work = self.replicas.watch.work {
@@ -74,6 +80,19 @@ final class ThreadWatch: Sendable {
             self.health.raise("threads", text)
         } else if !news.isEmpty {
             self.health.clear("threads")
+        }
+    }
+
+    /// Only a build that measures pieces has any.
+    private func tellLongPieces() {
+        for piece in self.times?.take() ?? [] {
+            self.log.info(
+                "a long piece",
+                [
+                    "thread": .text(piece.thread), "work": .text(piece.work),
+                    "milliseconds": .integer(piece.longest.clampedNanoseconds / 1_000_000),
+                    "count": .count(piece.count),
+                ])
         }
     }
 

@@ -27,6 +27,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
     private let signal = WakeSignal(blocking: false)
     private let stopping = Flag()
     private let identity = ThreadIdentity()
+    private let times: PieceTimes?
+    private var pieces: ThreadPieces?
 
     private var registrations: Registrations
     private var timers = TimerQueue<() -> Void>()
@@ -51,8 +53,9 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
     /// process.
     private static let ignoreBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
 
-    package init(name: String) {
+    package init(name: String, times: PieceTimes? = .ofProcess) {
         self.name = name
+        self.times = times
         Self.ignoreBrokenPipes
         self.registrations = Registrations(signal: self.signal.descriptor)
         OwnedThread.start(named: name) { [self] in self.run() }
@@ -190,6 +193,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
 
     private func run() {
         self.identity.claim()
+        self.pieces = self.times?.join(self.name, isBulk: false)
+        defer { self.times?.leave() }
         let events = EventBuffer()
         let wakes = HeldWakes()
         wakes.begin()
@@ -213,7 +218,9 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
                 let (registration, readiness) = events[index]
                 // The wake-up itself has nothing more to say.
                 guard registration != .signal else { continue }
+                self.pieces?.begin("a socket")
                 self.registrations.channel(of: registration)?.becameReady(readiness)
+                self.pieces?.end()
             }
         }
     }
@@ -229,11 +236,15 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
             for index in self.running.indices {
                 switch self.running[index] {
                 case .job(let job):
+                    self.pieces?.begin(job)
                     job.runSynchronously(
                         isolatedTo: self.asUnownedSerialExecutor(),
                         taskExecutor: self.asUnownedTaskExecutor())
-                case .block(let block): block()
+                case .block(let block):
+                    self.pieces?.begin("a block")
+                    block()
                 }
+                self.pieces?.end()
             }
             self.running.removeAll(keepingCapacity: true)
         }
@@ -244,7 +255,9 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
     private func fireTimers() {
         for _ in 0..<self.timers.count {
             guard let action = self.timers.popDue(at: self.roundTime) else { return }
+            self.pieces?.begin("a timer")
             action()
+            self.pieces?.end()
         }
     }
 

@@ -6,7 +6,9 @@ struct ThreadIdentity: ~Copyable, Sendable {
     /// `pthread_t` is a pointer in disguise, and never null.
     private let owner = Atomic<UInt>(0)
 
-    func claim() { self.owner.store(UInt(pthread_self()), ordering: .releasing) }
+    static var ofCaller: UInt { UInt(pthread_self()) }
 
-    var isCurrent: Bool { self.owner.load(ordering: .acquiring) == UInt(pthread_self()) }
+    func claim() { self.owner.store(Self.ofCaller, ordering: .releasing) }
+
+    var isCurrent: Bool { self.owner.load(ordering: .acquiring) == Self.ofCaller }
 }

@@ -12,16 +12,25 @@ import Glibc
 package final class WorkerThread: SerialExecutor, TaskExecutor, WakeableThread {
     package let name: String
     private let yields: Bool
+    private let times: PieceTimes?
+    private let isBulk: Bool
     private let inbox = Inbox()
     private let signal = WakeSignal(blocking: true)
     private let stopping = Flag()
     private let identity = ThreadIdentity()
 
-    /// - Parameter yields: for long computations that nobody's save waits for. When the processors
-    ///   are busy, other threads of the process run first.
-    package init(name: String, yields: Bool = false) {
+    /// - Parameters:
+    ///   - yields: for long computations that nobody's save waits for. When the processors are
+    ///     busy, other threads of the process run first.
+    ///   - isBulk: no request waits for this thread; nil: as it yields. For `times` alone.
+    package init(
+        name: String, yields: Bool = false, isBulk: Bool? = nil,
+        times: PieceTimes? = .ofProcess
+    ) {
         self.name = name
         self.yields = yields
+        self.isBulk = isBulk ?? yields
+        self.times = times
         OwnedThread.start(named: name) { [self] in self.run() }
     }
 
@@ -66,17 +75,23 @@ package final class WorkerThread: SerialExecutor, TaskExecutor, WakeableThread {
         self.identity.claim()
         // Without the right to do so it runs like the others.
         if self.yields { _ = stratus_lower_this_thread(10) }
+        let pieces = self.times?.join(self.name, isBulk: self.isBulk)
+        defer { self.times?.leave() }
         var queue: [Inbox.Work] = []
         while true {
             self.inbox.take(into: &queue)
             for work in queue {
                 switch work {
                 case .job(let job):
+                    pieces?.begin(job)
                     job.runSynchronously(
                         isolatedTo: self.asUnownedSerialExecutor(),
                         taskExecutor: self.asUnownedTaskExecutor())
-                case .block(let block): block()
+                case .block(let block):
+                    pieces?.begin("a block")
+                    block()
                 }
+                pieces?.end()
             }
             let wasEmpty = queue.isEmpty
             queue.removeAll(keepingCapacity: true)

@@ -38,6 +38,7 @@ package final class ObservedHandler: HTTPHandler {
     private let metrics: Metrics
     private let now: @Sendable () -> MonotonicTime
     private let route: @Sendable (RequestHead) -> Route
+    private let times: PieceTimes?
     private let writesLines: Atomic<Bool>
     private let inFlight: Gauge
     private let held: Gauge
@@ -58,7 +59,7 @@ package final class ObservedHandler: HTTPHandler {
     ///   - route: a pure function of the head; its templates are a fixed set.
     package init(
         _ inner: any HTTPHandler, listener: String, log: Log, metrics: Metrics, writesLines: Bool,
-        now: @escaping @Sendable () -> MonotonicTime,
+        now: @escaping @Sendable () -> MonotonicTime, times: PieceTimes? = .ofProcess,
         route: @escaping @Sendable (RequestHead) -> Route
     ) {
         self.inner = inner
@@ -67,6 +68,7 @@ package final class ObservedHandler: HTTPHandler {
         self.metrics = metrics
         self.now = now
         self.route = route
+        self.times = times
         self.writesLines = Atomic(writesLines)
         self.inFlight = metrics.gauge(
             "stratus_http_requests_in_flight", "Requests being answered now",
@@ -110,21 +112,23 @@ package final class ObservedHandler: HTTPHandler {
         observed.body = body
         self.gauge(of: request).add(1)
         (request.version == .http2 ? self.requests.http2 : self.requests.http1).add()
+        let mark = self.times?.name(self.route(request.head).template)
         var response = await self.inner.respond(to: observed)
         if !response.headers.contains("X-Apple-Request-UUID") {
             response.headers.append("X-Apple-Request-UUID", request.identity.uuid)
         }
         let status = response.status
         switch response.body {
-        case .empty: self.finish(request, status, start, received: body.count, sent: 0)
+        case .empty: self.finish(request, status, start, mark, received: body.count, sent: 0)
         case .bytes(let bytes):
-            self.finish(request, status, start, received: body.count, sent: bytes.count)
+            self.finish(request, status, start, mark, received: body.count, sent: bytes.count)
         case .stream(let stream, let length):
             // Finished when the last byte is taken, or when nobody will take any more.
             let watched = CountedStream(stream) { sent, end in
                 if case .failed(let error) = end { self.tell(error, in: request, sent: sent) }
                 self.finish(
-                    request, status, start, received: body.count, sent: sent, isWhole: end.isWhole)
+                    request, status, start, mark, received: body.count, sent: sent,
+                    isWhole: end.isWhole)
             }
             response.body = .stream(watched, length: length)
         }
@@ -146,9 +150,10 @@ package final class ObservedHandler: HTTPHandler {
     }
 
     private func finish(
-        _ request: HTTPRequest, _ status: Int, _ start: MonotonicTime, received: Int, sent: Int,
-        isWhole: Bool = true
+        _ request: HTTPRequest, _ status: Int, _ start: MonotonicTime,
+        _ mark: PieceTimes.TaskMark?, received: Int, sent: Int, isWhole: Bool = true
     ) {
+        if let mark { self.times?.forget(mark) }
         let duration = self.now() - start
         let route = self.route(request.head)
         self.gauge(of: request).add(-1)

@@ -13,6 +13,11 @@ package enum RealClock {
         Self.nanoseconds(of: CLOCK_REALTIME) / 1_000_000
     }
 
+    /// The time of the processor that the calling thread has had. A system call.
+    static var threadTime: Duration {
+        .nanoseconds(Self.nanoseconds(of: CLOCK_THREAD_CPUTIME_ID))
+    }
+
     private static func nanoseconds(of clock: clockid_t) -> Int64 {
         var time = timespec()
         let code = clock_gettime(clock, &time)
