@@ -199,8 +199,9 @@ extension JSONWriter {
             self.writeFailure(
                 ClientError(
                     .quotaExceeded,
-                    "a user may have \(SubscriptionService.countMax) subscriptions to a database, and"
-                        + " \(Subscription.ownSizeMax) bytes of them"),
+                    "a user may have \(SubscriptionService.countMax) subscriptions to a database,"
+                        + " \(Subscription.ownSizeMax) bytes of them and"
+                        + " \(Subscription.ownOperandCountMax) operands in their filters"),
                 subscriptionID: operation.id)
         }
     }

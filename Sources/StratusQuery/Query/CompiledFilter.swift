@@ -76,7 +76,7 @@ package struct CompiledFilter: Sendable {
         }
     }
 
-    private func matches(_ value: FieldValue) -> Bool {
+    func matches(_ value: FieldValue) -> Bool {
         switch (self.test, value) {
         case (.words(let words, let all), _):
             return Self.hasWords(words, all: all, Tokeniser.texts(value))
@@ -103,7 +103,7 @@ package struct CompiledFilter: Sendable {
         }
     }
 
-    private func matches(_ value: ComparableValue) -> Bool {
+    func matches(_ value: ComparableValue) -> Bool {
         switch self.test {
         case .compare(let comparison, let operand):
             guard let order = value.ordered(to: operand) else { return false }

@@ -6,9 +6,12 @@ package struct FilterCompiler: Sendable {
     let recordType: RecordType
     let schema: IndexedSchema
     /// The zone that a reference points into when it names none.
-    let home: ZoneID
+    package var home: ZoneID
     /// Whether fields need an index.
     let requiresIndexes: Bool
+    /// The fields by name, and the names of the texts among them. Only where no index is needed:
+    /// there one compiler serves many filters.
+    private let known: (fields: [String: FieldDefinition], texts: [String])?
 
     package init(
         _ recordType: RecordType, in schema: IndexedSchema, home: ZoneID,
@@ -18,6 +21,35 @@ package struct FilterCompiler: Sendable {
         self.schema = schema
         self.home = home
         self.requiresIndexes = requiresIndexes
+        self.known =
+            requiresIndexes
+            ? nil
+            : (
+                Dictionary(
+                    recordType.fields.map { ($0.name, $0) }, uniquingKeysWith: { one, _ in one }),
+                Self.texts(of: recordType).map(\.name)
+            )
+    }
+
+    /// What a search of every field looks through.
+    private static func texts(of recordType: RecordType) -> [FieldDefinition] {
+        recordType.fields.filter { field in
+            field.type.scalar == .string && !field.type.isEncrypted
+                && SystemField(mappedName: field.name) == nil
+        }
+    }
+
+    /// Whether what becomes of the filter depends on the home zone.
+    package func namesHome(_ filter: RecordFilter) -> Bool {
+        switch filter.operand {
+        case .scalar(.reference), .list(.reference, _): return true
+        case .list(_, let elements):
+            let hasReference = elements.contains { if case .reference = $0 { true } else { false } }
+            if hasReference { return true }
+        case .scalar, .sealed: break
+        }
+        guard let field = try? self.field(filter.field) else { return false }
+        return field.type.scalar == .reference
     }
 
     package func compile(_ filter: RecordFilter) throws(QueryRefusal) -> CompiledFilter {
@@ -32,28 +64,24 @@ package struct FilterCompiler: Sendable {
         guard comparator == .containsAllTokens || comparator == .containsAnyTokens else {
             throw .invalid("Filter type \(comparator.wireName) needs a field name")
         }
-        let texts = self.recordType.fields.filter { field in
-            field.type.scalar == .string && !field.type.isEncrypted
-                && SystemField(mappedName: field.name) == nil
-        }
-        // Words of a field that is being indexed would be missing from the answer: that is no
-        // smaller answer, but none.
-        if self.requiresIndexes,
-            let field = texts.first(where: {
-                $0.indexes.contains(.searchable) && !self.isReady(.tokens, $0.name)
-            })
-        {
-            throw .notMarked(field.name, .searchable)
-        }
-        let names = texts.filter {
-            !self.requiresIndexes || $0.indexes.contains(.searchable)
-        }.map(\.name)
+        let names: [String]
+        if let known = self.known { names = known.texts } else { names = try self.searchable() }
         guard !names.isEmpty else {
             throw .invalid("No field of record type '\(self.recordType.name)' is marked searchable")
         }
         return CompiledFilter(
             target: .fields(names), type: type,
             test: .words(try self.words(filter), all: comparator == .containsAllTokens))
+    }
+
+    /// The names of the fields that are marked so. Words of one that is being indexed would be
+    /// missing from the answer: that is no smaller answer, but none.
+    private func searchable() throws(QueryRefusal) -> [String] {
+        let fields = Self.texts(of: self.recordType).filter { $0.indexes.contains(.searchable) }
+        if let field = fields.first(where: { !self.isReady(.tokens, $0.name) }) {
+            throw .notMarked(field.name, .searchable)
+        }
+        return fields.map(\.name)
     }
 
     // MARK: Fields
@@ -76,9 +104,7 @@ package struct FilterCompiler: Sendable {
             return self.field(field)
         case .field(let name):
             if let field = SystemField(mappedName: name) { return self.field(field) }
-            guard let definition = self.recordType.field(named: name) else {
-                throw .fieldUnknown(name)
-            }
+            guard let definition = self.definition(of: name) else { throw .fieldUnknown(name) }
             return FieldInfo(
                 target: .field(name), name: name, publicName: name, type: definition.type,
                 indexes: definition.indexes)
@@ -89,7 +115,12 @@ package struct FilterCompiler: Sendable {
         FieldInfo(
             target: .system(field), name: field.mappedName, publicName: field.publicName,
             type: FieldType(field.type),
-            indexes: self.recordType.field(named: field.mappedName)?.indexes ?? [])
+            indexes: self.definition(of: field.mappedName)?.indexes ?? [])
+    }
+
+    private func definition(of name: String) -> FieldDefinition? {
+        guard let known = self.known else { return self.recordType.field(named: name) }
+        return known.fields[name]
     }
 
     func isReady(_ kind: FieldIndex.Kind, _ field: String) -> Bool {

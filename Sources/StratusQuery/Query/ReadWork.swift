@@ -19,7 +19,15 @@ package struct ReadWork: Sendable, Equatable {
     package static let cutBytesPerTouch = 32
     package static let comparisonsPerTouch = 16
 
-    package init() {}
+    package init(comparisonCount: Int = 0) { self.comparisonCount = comparisonCount }
+
+    package static func += (work: inout Self, more: Self) {
+        work.seekCount += more.seekCount
+        work.rowCount += more.rowCount
+        work.byteCount += more.byteCount
+        work.cutByteCount += more.cutByteCount
+        work.comparisonCount += more.comparisonCount
+    }
 
     /// All of it in one measure. A touch is about what a seek costs: some microseconds of the
     /// storage thread.

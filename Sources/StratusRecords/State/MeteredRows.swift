@@ -23,6 +23,9 @@ package final class ReadMeter {
     /// The rows that may still be read, at least one.
     var restCount: Int { max(1, self.touchCountMax - self.work.touchCount) }
 
+    /// Counts what is no row: what was cut, compiled and compared.
+    func count(_ work: ReadWork) { self.work += work }
+
     func countSeek() { self.work.seekCount += 1 }
 
     func countRow(_ size: Int) {

@@ -65,7 +65,7 @@ extension RecordState {
             let answer = try self.waitingDevices(ask, query.principal, over: rows)
             return QueryAnswer(body: answer.encoded())
         case .audience(let ask):
-            let answer = try self.audience(ask, query.principal, over: rows)
+            let answer = try self.audience(ask, query.principal, meter, over: rows)
             return QueryAnswer(body: answer.encoded())
         case .asset(let asset):
             return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())

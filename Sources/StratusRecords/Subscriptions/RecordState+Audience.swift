@@ -6,7 +6,8 @@ extension RecordState {
     ///
     /// The record is judged as it is now, with the fields that an event of it would have.
     mutating func audience(
-        _ ask: AudienceAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: AudienceAsk, _ principal: Principal, _ meter: ReadMeter,
+        over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
         let subscriber = principal.userRecordName
         var audience = Audience()
@@ -44,28 +45,31 @@ extension RecordState {
         } else if let record {
             event = .record(change.reason, record, omitted: [])
         }
-        let matcher = NewsMatcher(
+        var matcher = NewsMatcher(
             ask.database, principal, try self.cache.schema(ask.database.container, over: rows))
-        let mark = NewsEvent.zone(change.zone, ChangeTag(0))
-        var work = Self.newsWorkMax
+        var mark = NewsMatcher.Asked(.zone(change.zone, ChangeTag(0)))
+        var asked = event.map { NewsMatcher.Asked($0) }
         let subscriptions = try StoredRows.subscriptions(
             database.number, isShared: false, of: subscriber, over: rows)
         for row in subscriptions {
-            guard work > 0 else {
+            guard audience.findings.isEmpty || !meter.isSpent else {
                 audience.isCut = true
                 break
             }
             let subscription = row.subscription
-            work -= 1 + (subscription.predicate?.filters.count ?? 0)
+            var compiled: NewsMatcher.Compiled?
             var finding = Audience.Finding(
                 subscription: subscription.id, kind: subscription.kind, verdict: .noRecord)
             if subscription.watchesZones {
                 // The default zone has no marks.
                 finding.verdict =
                     change.zone == ZoneID.defaultName
-                    ? .otherZone : matcher.verdict(of: subscription, on: mark).0
-            } else if let event {
-                (finding.verdict, finding.filter) = matcher.verdict(of: subscription, on: event)
+                    ? .otherZone
+                    : matcher.verdict(of: subscription, on: &mark, &compiled, meter).0
+            } else if var event = asked.take() {
+                (finding.verdict, finding.filter) = matcher.verdict(
+                    of: subscription, on: &event, &compiled, meter)
+                asked = event
             }
             audience.findings.append(finding)
         }

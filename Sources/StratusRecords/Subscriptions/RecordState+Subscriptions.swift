@@ -191,6 +191,8 @@ struct SubscriptionEdit {
     private(set) var hasChanged = false
     /// How many the owner has here, and the bytes of their rows; counted once.
     private var own: (count: Int, size: Int)?
+    /// The operands of the owner's filters here; counted once, and only where they may be too many.
+    private var ownOperandCount: Int?
 
     init(
         database: DatabaseNumber, subscriber: String, modify: ModifySubscriptions, watch: WatchRow
@@ -238,10 +240,21 @@ struct SubscriptionEdit {
         if size > Subscription.ownSizeMax || (known == nil && own.count >= self.modify.countMax) {
             return .tooMany
         }
+        // Each operand takes at least a byte of a row.
+        if size > Subscription.ownOperandCountMax {
+            let others =
+                try self.countOperands(over: rows) - (known?.subscription.operandCount ?? 0)
+            if others + subscription.operandCount > Subscription.ownOperandCountMax {
+                return .tooMany
+            }
+        }
         if let known { try self.remove(known, at: key, over: &rows) }
         try rows.put(.subscription, key, row)
         try self.count(subscription, by: 1, over: &rows)
         self.own = (own.count + (known == nil ? 1 : 0), size)
+        if let count = self.ownOperandCount {
+            self.ownOperandCount = count + subscription.operandCount
+        }
         return .saved
     }
 
@@ -275,6 +288,9 @@ struct SubscriptionEdit {
     ) throws(StoreError) {
         if let own = self.own {
             self.own = (own.count - 1, own.size - row.encoded().count)
+        }
+        if let count = self.ownOperandCount {
+            self.ownOperandCount = count - row.subscription.operandCount
         }
         try rows.remove(.subscription, key)
         try self.count(row.subscription, by: -1, over: &rows)
@@ -318,6 +334,22 @@ struct SubscriptionEdit {
         }
         self.own = own
         return own
+    }
+
+    private mutating func countOperands(
+        over rows: borrowing some RowReader
+    ) throws(StoreError) -> Int {
+        if let count = self.ownOperandCount { return count }
+        var count = 0
+        for isShared in [false, true] {
+            for row in try StoredRows.subscriptions(
+                self.database, isShared: isShared, of: self.subscriber, over: rows)
+            {
+                count += row.subscription.operandCount
+            }
+        }
+        self.ownOperandCount = count
+        return count
     }
 
     private func key(_ id: String, isShared: Bool) -> Bytes {

@@ -1,4 +1,5 @@
 package import StratusModel
+import StratusQuery
 
 /// A subscription as its owner saved it: what it fires for, and what a notification carries.
 package struct Subscription: Sendable, Equatable {
@@ -27,6 +28,9 @@ package struct Subscription: Sendable, Equatable {
     package static let sizeMax = 16 << 10
     /// The most that all rows of one owner in one database may take: a look for news reads them.
     package static let ownSizeMax = 1 << 20
+    /// The most operands that the filters of one owner in one database may have: each event is
+    /// compared with them. See `RecordFilter.operandCount`.
+    package static let ownOperandCountMax = 16_000
 
     /// 1…255 bytes without control characters; unique for its owner and database.
     package var id: String
@@ -73,6 +77,10 @@ package struct Subscription: Sendable, Equatable {
         case .zone: return self.zone != nil && self.predicate == nil && self.reasons.isEmpty
         case .database: return self.zone == nil && self.predicate == nil && self.reasons.isEmpty
         }
+    }
+
+    var operandCount: Int {
+        self.predicate?.filters.reduce(0) { $0 + $1.operandCount } ?? 0
     }
 
     /// Whether it fires for changes of a zone as such.

@@ -72,33 +72,6 @@ import Testing
         #expect(try own.modify(.delete("s1"), .create(large("more"))) == [.deleted, .saved])
     }
 
-    @Test func `P-17: a look does bounded work, and the next goes on within the event`() throws {
-        var own = try Own()
-        try own.follow()
-        let filters = Array(repeating: Own.titled("Road"), count: 20)
-        for first in stride(from: 0, to: 200, by: 100) {
-            let operations = (first..<(first + 100)).map {
-                ModifySubscriptions.Operation.create(Own.query("s\(1_000 + $0)", filters))
-            }
-            _ = try own.bench.apply(
-                .modifySubscriptions(
-                    ModifySubscriptions(database: own.database, operations: operations)))
-        }
-        try own.modify(.create(Own.query("z")))
-        try own.bench.modify(.create("a", [text("title", "Sea")]))
-        var looks = 1
-        var news = try own.news()
-        while news.hit == nil, news.hasMore {
-            let before = news.position
-            news = try own.news(after: before)
-            #expect(news.position > before)
-            looks += 1
-        }
-        // 201 subscriptions of 21 questions each, but for one.
-        #expect(looks == 3)
-        #expect(news.hit.map(Own.text) == "z 1 Shelves/a")
-    }
-
     @Test func `a query fires for what it matches, with its reason, and for nothing else`() throws {
         var own = try Own()
         try own.follow()
