@@ -174,11 +174,12 @@ extension DAVService {
             operations.append(
                 .place(id: item.id, name: name, folder: folder.id, .refuse, tag: item.tag))
         } else {
-            operations.append(
-                .copy(
-                    DocumentCopy(
-                        source: item.id, name: name, folder: folder.id, id: self.draw(),
-                        isDeep: try self.copiesAll(item)), tag: item.tag))
+            try await self.copy(
+                item,
+                as: DocumentCopy(
+                    source: item.id, name: name, folder: folder.id, id: self.draw(),
+                    isDeep: try self.copiesAll(item)), removing: operations, shown)
+            return self.created(operations.isEmpty)
         }
         _ = try await self.submit(operations, shown)
         return self.created(operations.count == 1)

@@ -278,10 +278,22 @@ struct DAVService: Sendable {
     func submit(
         _ operations: [DocumentOperation], _ tokens: [String]
     ) async throws -> [DocumentResult] {
+        let results = try await self.results(operations, tokens)
+        try self.check(results)
+        return results
+    }
+
+    /// Carries out operations, and says what became of each.
+    func results(
+        _ operations: [DocumentOperation], isAtomic: Bool = true, _ tokens: [String]
+    ) async throws -> [DocumentResult] {
         var draws = self.exchange.draws()
-        let results = try await self.documents.submit(
-            operations, device: Self.device, now: self.now, isAtomic: true,
+        return try await self.documents.submit(
+            operations, device: Self.device, now: self.now, isAtomic: isAtomic,
             showing: tokens, &draws)
+    }
+
+    func check(_ results: [DocumentResult]) throws {
         for result in results {
             guard case .refused(let refusal, let subject) = result, refusal != .atomicFailure else {
                 continue
@@ -296,7 +308,6 @@ struct DAVService: Sendable {
             default: throw DAVFailure(refusal, subject: subject)
             }
         }
-        return results
     }
 
     func draw() -> String {

@@ -196,29 +196,64 @@ struct DocumentService: Sendable {
                     try Input(element, at: "operations"), now: now, &draws))
         }
         guard !operations.isEmpty else { throw InputRefusal.missingKey("operations") }
-        let results = try await self.submit(
-            operations, device: device, now: now, isAtomic: isAtomic, &draws)
+        let results = try await self.submitParts(
+            of: operations, device: device, now: now, isAtomic: isAtomic, &draws)
         var json = JSONWriter(reserving: 4_096)
         json.object { object in
             object.key("items")
             object.array { array in
                 for result in results {
                     switch result {
-                    case .item(let item): array.write(item)
-                    case .removed(let id):
+                    case .success(.item(let item)): array.write(item)
+                    case .success(.removed(let id)):
                         array.object {
                             $0.member("id", id)
                             $0.member("removed", true)
                         }
-                    case .dataRemoved, .lock, .unlocked, .published:
+                    case .success(.dataRemoved), .success(.lock), .success(.unlocked),
+                        .success(.published):
                         preconditionFailure("no operation of a client")
-                    case .refused(let refusal, let subject):
+                    case .success(.refused(let refusal, let subject)):
                         array.write(ClientError(refusal, subject: subject))
+                    case .failure(let error): array.write(error)
                     }
                 }
             }
         }
         return json.finish()
+    }
+
+    /// Submits what one entry takes at a time: packages bring many paths. What was decided is
+    /// answered, even if a later part fails.
+    private func submitParts(
+        of operations: [DocumentOperation], device: String, now: Int64, isAtomic: Bool,
+        _ draws: inout Draws
+    ) async throws -> [Result<DocumentResult, ClientError>] {
+        let limit = ModifyDocuments.pathCountMax
+        let pathCount = operations.reduce(0) { $0 + $1.pathCount }
+        if isAtomic, pathCount > limit {
+            throw ClientError(
+                .badRequest,
+                "the packages of an atomic request have at most \(limit) files and folders together"
+            )
+        }
+        var results: [Result<DocumentResult, ClientError>] = []
+        while results.count < operations.count {
+            var rest = limit
+            let part = operations[results.count...].prefix { operation in
+                rest -= operation.pathCount
+                return rest >= 0
+            }
+            do {
+                results += try await self.submit(
+                    Array(part), device: device, now: now, isAtomic: isAtomic, &draws
+                ).map { .success($0) }
+            } catch  where !results.isEmpty {
+                let error = ClientError(error)
+                while results.count < operations.count { results.append(.failure(error)) }
+            }
+        }
+        return results
     }
 
     /// `data/remove`: everything outside the folder `Documents`.

@@ -48,7 +48,8 @@ extension DocumentEdit {
         var depth: Int
     }
 
-    /// Copies an item with everything in it. All of it is read before anything is written.
+    /// Copies an item with everything in it. All of it is read before anything is written, and no
+    /// content before the items say that it is not too much.
     mutating func copy(
         _ copy: DocumentCopy, _ tag: UInt64?, _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentResult {
@@ -59,8 +60,7 @@ extension DocumentEdit {
         try self.checkLocks(onMembersOf: copy.folder, rows)
         let name = try self.free(
             copy.name, in: copy.folder, .refuse, isFile: source.kind != .folder, rows)
-        let originals = try self.originals(copy, source, rows)
-        try self.checkAssets(originals.map(\.content))
+        var originals = try self.originals(copy, source, rows)
         for original in originals where depth + original.depth >= DocumentNames.depthMax {
             throw .refused(.tooDeep, String(DocumentNames.depthMax))
         }
@@ -71,10 +71,10 @@ extension DocumentEdit {
             guard try self.record(id, rows) == nil else { throw .refused(.idInvalid, id) }
             ids.append(id)
         }
-        var size = 0
-        for original in originals {
-            size += original.content.inlineSize + original.item.attributes.count + 512
-        }
+        let contentSize = try self.readContents(of: &originals, copy, rows)
+        try self.checkAssets(originals.map(\.content))
+        var size = contentSize
+        for original in originals { size += original.item.attributes.count + Self.rowSize }
         // The quota is asked for the whole of it, before the first item.
         if let room = self.room, self.zone.grownSize + Int64(size) > room {
             throw .refused(.databaseFull, String(self.rules.databaseSizeMax))
@@ -102,55 +102,83 @@ extension DocumentEdit {
             }
             if index == 0 { result = item }
         }
+        self.copied.count += originals.count
+        self.copied.size += contentSize
         guard let result else { throw .refused(.notFound, "") }
         return .item(result)
     }
 
+    /// The items alone. What they say of their contents is judged as if every file that a record
+    /// can hold were in one.
     private mutating func originals(
         _ copy: DocumentCopy, _ source: DocumentItem, _ rows: borrowing some RowReader
     ) throws(Stop) -> [Original] {
         let own = self.ownNames
         var originals: [Original] = []
-        var size = 0
+        let countMax = copy.countMax - self.copied.count
+        var size = self.copied.size
         var next = 0
-        originals.append(
-            Original(
-                item: source, version: nil, content: .inline([]), parent: nil, depth: 0))
+        func add(_ item: DocumentItem, parent: Int?, depth: Int) throws(Stop) {
+            originals.append(
+                Original(
+                    item: item, version: nil, content: .inline([]), parent: parent, depth: depth))
+            guard originals.count <= countMax else {
+                throw .refused(.tooManyItems, String(copy.countMax))
+            }
+            if item.kind == .file, item.size <= UInt64(self.rules.contentSizeMax) {
+                size += Int(item.size)
+            }
+            guard size <= copy.sizeMax else {
+                throw .refused(.contentTooLarge, String(copy.sizeMax))
+            }
+        }
+        try add(source, parent: nil, depth: 0)
         while next < originals.count {
             let item = originals[next].item
             if item.kind == .folder, copy.isDeep {
                 let children = try self.children(
-                    of: item.id, own, limit: copy.countMax - originals.count, rows)
-                guard originals.count + children.count <= copy.countMax else {
+                    of: item.id, own, limit: countMax - originals.count, rows)
+                guard originals.count + children.count <= countMax else {
                     throw .refused(.tooManyItems, String(copy.countMax))
                 }
                 try self.look(through: children.count + 1)
+                let depth = originals[next].depth + 1
                 for child in children {
                     guard let found = try self.stored(child.id, rows) else { continue }
-                    originals.append(
-                        Original(
-                            item: found, version: nil, content: .inline([]), parent: next,
-                            depth: originals[next].depth + 1))
-                }
-            }
-            if item.kind != .folder, item.contentTag != 0,
-                let record = try self.record(
-                    DocumentVersion.recordName(item.id, item.contentTag), rows)
-            {
-                do throws(StoreError) {
-                    (originals[next].version, originals[next].content) =
-                        try DocumentVersion.read(record)
-                } catch {
-                    throw .store(error)
-                }
-                size += originals[next].content.inlineSize
-                guard size <= copy.sizeMax else {
-                    throw .refused(.contentTooLarge, String(copy.sizeMax))
+                    try add(found, parent: next, depth: depth)
                 }
             }
             next += 1
         }
         return originals
+    }
+
+    /// Reads what is copied, up to the bound: only packages do not say before what their records
+    /// hold.
+    ///
+    /// - Returns: the bytes in records.
+    private mutating func readContents(
+        of originals: inout [Original], _ copy: DocumentCopy, _ rows: borrowing some RowReader
+    ) throws(Stop) -> Int {
+        var size = 0
+        for index in originals.indices {
+            let item = originals[index].item
+            guard item.kind != .folder, item.contentTag != 0,
+                let record = try self.record(
+                    DocumentVersion.recordName(item.id, item.contentTag), rows)
+            else { continue }
+            do throws(StoreError) {
+                (originals[index].version, originals[index].content) =
+                    try DocumentVersion.read(record)
+            } catch {
+                throw .store(error)
+            }
+            size += originals[index].content.inlineSize
+            guard self.copied.size + size <= copy.sizeMax else {
+                throw .refused(.contentTooLarge, String(copy.sizeMax))
+            }
+        }
+        return size
     }
 
     /// Makes files of the contents that wait to be settled. Nothing of them is lost, and nothing of

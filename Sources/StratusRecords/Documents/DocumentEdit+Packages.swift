@@ -141,6 +141,7 @@ extension DocumentEdit {
         var package = DocumentPackage([], countMax: countMax, sizeMax: sizeMax)
         var open: [(id: String, path: String)] = [(folder.id, "")]
         var tops: [String] = []
+        var size = 0
         while let next = open.popLast() {
             let children = try self.children(
                 of: next.id, own, limit: countMax - package.parts.count, rows)
@@ -162,6 +163,10 @@ extension DocumentEdit {
                 }
                 switch try self.content(of: item, rows) {
                 case .inline(let bytes)?:
+                    size += bytes.count
+                    guard size <= sizeMax else {
+                        throw .refused(.contentTooLarge, String(sizeMax))
+                    }
                     package.parts.append(DocumentPart(path, .inline(bytes)))
                 case .file(let file)?: package.parts.append(DocumentPart(path, .file(file)))
                 case .package?, nil: throw .refused(.versionNotFound, item.id)

@@ -9,6 +9,8 @@ struct DocumentEdit {
     private static let numberMax = 1_000
     /// Files gained and lost by the operations before one that may change 2,000 more.
     private static let changedFileMax = AssetEdits.changeCountMax - 2_000
+    /// Bytes of records that the removals of one command read. What passes it goes by a job.
+    static let removedSizeMax = 1 << 20
 
     var zone: ZoneEdit
     let modify: ModifyDocuments
@@ -22,6 +24,10 @@ struct DocumentEdit {
     /// Links, once one was asked for.
     var knownPublications: [DocumentPublication]?
     private var deletedCount = 0
+    /// Bytes of the records that removals have read so far.
+    private var removedSize = 0
+    /// Items that copies have made so far, and the bytes of their contents.
+    var copied = (count: 0, size: 0)
     /// Names and items that the command has looked through so far, in search of free names, of
     /// what a folder holds and of what goes with it.
     var lookedCount = 0
@@ -472,7 +478,9 @@ struct DocumentEdit {
         var known: Set<String> = [id]
         var next = 0
         let limit = max(1, self.rules.cascadeCountMax - self.deletedCount)
-        var isWhole = self.lookedCount <= 2 * self.rules.moveCountMax
+        var isWhole =
+            self.lookedCount <= 2 * self.rules.moveCountMax
+            && self.removedSize < Self.removedSizeMax
         do throws(StoreError) {
             while next < victims.count, isWhole {
                 let referrers = try self.zone.referrers(
@@ -488,7 +496,11 @@ struct DocumentEdit {
             var assetCount = 0
             var listSize = 0
             for name in victims where isWhole {
-                guard let record = try self.zone.record(name, over: rows) else { continue }
+                let before = self.zone.touchedSize
+                let record = try self.zone.record(name, over: rows)
+                self.removedSize += self.zone.touchedSize - before
+                isWhole = self.removedSize <= Self.removedSizeMax
+                guard let record, isWhole else { continue }
                 assetCount += record.assets.count
                 if case .scalar(.bytes(let list))? = record.value(of: DocumentPackage.listField) {
                     listSize += list.count

@@ -18,6 +18,8 @@ package struct ModifyDocuments: Sendable, Equatable {
     package var tokens: [String]
 
     package static let tokenCountMax = 64
+    /// Files and folders in the packages of one command: each path is folded and sorted.
+    package static let pathCountMax = 4_000
 
     package init(
         database: DatabaseID, device: String, nowMilliseconds: Int64,
@@ -34,6 +36,8 @@ package struct ModifyDocuments: Sendable, Equatable {
         self.operations = operations
         self.tokens = tokens
     }
+
+    var pathCount: Int { self.operations.reduce(0) { $0 + $1.pathCount } }
 }
 
 /// The limits that a change of documents is decided by. They travel in the command.
@@ -53,7 +57,7 @@ package struct DocumentRules: Sendable, Hashable {
 
     package init(
         contentSizeMax: Int = 512 << 10, versionCountMax: Int = 16, folderCountMax: Int = 100_000,
-        cascadeCountMax: Int = 2_000, moveCountMax: Int = 10_000, databaseSizeMax: UInt64 = 0
+        cascadeCountMax: Int = 500, moveCountMax: Int = 10_000, databaseSizeMax: UInt64 = 0
     ) {
         self.contentSizeMax = contentSizeMax
         self.versionCountMax = versionCountMax
@@ -113,8 +117,24 @@ package enum DocumentOperation: Sendable, Equatable {
     case convert(id: String, DocumentItem.Kind, first: String, countMax: Int, sizeMax: Int)
 }
 
+extension DocumentOperation {
+    /// Files and folders in the package that it brings.
+    package var pathCount: Int {
+        switch self {
+        case .create(_, _, _, _, _, .package(let package)?, _),
+            .save(_, .package(let package), _, _, _):
+            package.parts.count
+        default: 0
+        }
+    }
+}
+
 /// A copy of an item: its content and properties, and of a folder what is in it.
 package struct DocumentCopy: Sendable, Equatable {
+    /// What one entry copies in a few milliseconds.
+    package static let entryCountMax = 250
+    package static let entrySizeMax = 1 << 20
+
     package var source: String
     package var name: String
     package var folder: String
@@ -122,13 +142,14 @@ package struct DocumentCopy: Sendable, Equatable {
     package var id: String
     /// Otherwise a folder is copied without what is in it.
     package var isDeep: Bool
-    /// Items, and bytes of contents in records, that one copy may have. Files are shared.
+    /// Items, and bytes of contents in records, that the copies of one command may have. Files are
+    /// shared. One larger copy is made by several commands.
     package var countMax: Int
     package var sizeMax: Int
 
     package init(
         source: String, name: String, folder: String, id: String, isDeep: Bool,
-        countMax: Int = 2_000, sizeMax: Int = 32 << 20
+        countMax: Int = Self.entryCountMax, sizeMax: Int = Self.entrySizeMax
     ) {
         self.source = source
         self.name = name

@@ -17,6 +17,10 @@ extension RecordState {
             return .refused(
                 RequestRefusal(.tooManyItems, String(ModifyDocuments.operationCountMax)))
         }
+        guard modify.pathCount <= ModifyDocuments.pathCountMax else {
+            return .refused(
+                RequestRefusal(.tooManyItems, String(ModifyDocuments.pathCountMax)))
+        }
         guard modify.tokens.count <= ModifyDocuments.tokenCountMax else {
             return .refused(
                 RequestRefusal(.tooManyItems, String(ModifyDocuments.tokenCountMax)))

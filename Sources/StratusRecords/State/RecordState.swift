@@ -24,7 +24,7 @@ package struct RecordState: Sendable {
         package var modifySizeMax = 48 << 20
         /// Stored bytes of records that one slice of a job touches; the record that passes it is
         /// the last.
-        package var jobSizeMax = 4 << 20
+        package var jobSizeMax = 512 << 10
         /// Deleted zones that a database's feed remembers.
         package var deletedZoneCountMax: UInt64 = 10_000
         /// Partitions of the cluster: fixed when it is formed. By it a state knows whom it writes

@@ -50,6 +50,28 @@ import Testing
             wire: wire, caller: Caller(wire: wire, container: try await wire.makeContainer()))
     }
 
+    @Test func `packages of one request are split, and refused where it is atomic`() async throws {
+        let mac = try await Self.device()
+        let files = JSON.array(
+            (0..<999).map { ["path": .string("f\($0)"), "content": "AA=="] })
+        let operations = (0..<6).map { number -> JSON in
+            [
+                "operation": "create", "kind": "package", "name": .string("p\(number)"),
+                "path": "Documents", "files": files,
+            ]
+        }
+        func body(atomic: Bool) -> JSON {
+            [
+                "device": "mac", "now": .number("\(mac.wire.world.wallMilliseconds)"),
+                "atomic": .bool(atomic), "operations": .array(operations),
+            ]
+        }
+        let refused = try await mac.send("items/modify", body(atomic: true))
+        #expect(refused.status == 400, "\(refused)")
+        let made = try await mac.ask("items/modify", body(atomic: false))["items"].elements
+        #expect(made.compactMap { $0["name"].text } == (0..<6).map { "p\($0)" })
+    }
+
     @Test func `a file is created, listed, read, saved, moved and removed`() async throws {
         let mac = try await Self.device()
         let folder = try await mac.modify([

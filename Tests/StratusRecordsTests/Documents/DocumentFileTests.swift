@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test mutating func `a copy shares the file, and a move does not touch it`() throws {
-        let film = try self.upload(1)
+        let film = try self.upload(1, size: 600_000)
         let folder = try self.own.folder(9, "folder")
         let item = try self.create(1, "film", in: folder, film)
         let copy = try self.own.item(

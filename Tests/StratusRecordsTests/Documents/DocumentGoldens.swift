@@ -55,6 +55,9 @@ enum DocumentGoldens {
         return publication
     }()
 
+    /// Those of the golden files.
+    private static let rules = DocumentRules(cascadeCountMax: 2_000)
+
     static let commands: [(name: String, command: RecordCommand)] = [
         (
             "command-modify-documents-1",
@@ -62,6 +65,7 @@ enum DocumentGoldens {
                 ModifyDocuments(
                     database: Bench.privateDatabase, device: "mac",
                     nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    rules: Self.rules,
                     operations: [
                         .create(
                             id: Self.id, .file, name: "a", folder: "root", .rename,
@@ -80,6 +84,7 @@ enum DocumentGoldens {
                 ModifyDocuments(
                     database: Bench.privateDatabase, device: "webdav",
                     nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    rules: Self.rules,
                     operations: [
                         .annotate(
                             id: Self.id,
@@ -101,6 +106,7 @@ enum DocumentGoldens {
                 ModifyDocuments(
                     database: Bench.privateDatabase, device: "mac",
                     nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    rules: Self.rules,
                     operations: [
                         .create(
                             id: Self.id, .file, name: "a", folder: "root", .replace,
@@ -116,6 +122,7 @@ enum DocumentGoldens {
                 ModifyDocuments(
                     database: Bench.privateDatabase, device: "webdav",
                     nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    rules: Self.rules,
                     operations: [
                         .separate(id: Self.id, first: DocumentBench.id(7)),
                         .publish(Self.publication, milliseconds: 60_000),
@@ -128,6 +135,7 @@ enum DocumentGoldens {
                 ModifyDocuments(
                     database: Bench.privateDatabase, device: "mac",
                     nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    rules: Self.rules,
                     operations: [
                         .create(
                             id: Self.id, .package, name: "a", folder: "root", .rename,
