@@ -9,7 +9,8 @@ import Synchronization
 ///
 /// They stand at the container's home as identity rows, sealed under the container's key, and are
 /// believed for a second. So a key that was added, exchanged or removed counts on every node a
-/// second later, without a restart (P-18).
+/// second later, without a restart (P-18). A private key is parsed once for each revision of its
+/// row.
 package final class PushKeys: Sendable {
     /// A key of a team for APNs.
     package struct APNsKey: Sendable {
@@ -57,8 +58,10 @@ package final class PushKeys: Sendable {
     private static let keptMax = 4_096
 
     private struct Kept {
-        var known: Known
+        /// Nil after a change of this node: the rows are read again.
+        var known: Known?
         var readAt: MonotonicTime
+        var parsed: ParsedSigningKeys
     }
 
     package let store: IdentityStore
@@ -78,17 +81,18 @@ package final class PushKeys: Sendable {
         of container: ContainerReference, fresh: Bool = false
     ) async throws(RouteError) -> Known {
         let now = self.store.world.now
-        if !fresh, let kept = self.kept.withLock({ $0[container] }),
+        if !fresh, let kept = self.kept.withLock({ $0[container] }), let known = kept.known,
             now < kept.readAt + Self.lifetime
         {
-            return kept.known
+            return known
         }
         // The level is asked before the row: a build below it cannot read the question.
         guard self.store.router.level.allows(.two) else { return Known() }
-        let known = try await self.read(container)
-        self.kept.withLock { kept in
+        var parsed = self.parsed(of: container)
+        let known = try await self.read(container, &parsed)
+        self.kept.withLock { [parsed] kept in
             if kept.count >= Self.keptMax, kept[container] == nil { kept = [:] }
-            kept[container] = Kept(known: known, readAt: now)
+            kept[container] = Kept(known: known, readAt: now, parsed: parsed)
         }
         return known
     }
@@ -96,14 +100,26 @@ package final class PushKeys: Sendable {
     /// How often rows are read again that were sealed anew meanwhile.
     private static let rereadMax = 3
 
-    private func read(_ container: ContainerReference) async throws(RouteError) -> Known {
+    private func parsed(of container: ContainerReference) -> ParsedSigningKeys {
+        self.kept.withLock { $0[container]?.parsed } ?? ParsedSigningKeys()
+    }
+
+    /// How often a key of the container was parsed since it came to memory, for tests.
+    package func parseCount(of container: ContainerReference) -> Int {
+        self.parsed(of: container).parseCount
+    }
+
+    private func read(
+        _ container: ContainerReference, _ parsed: inout ParsedSigningKeys
+    ) async throws(RouteError) -> Known {
         for number in 1...Self.rereadMax {
             let rows = try await self.rows(of: container)
+            parsed.keep(rows)
             if rows.isEmpty { return Known() }
             // The keys in memory may be older than what the rows are sealed under.
             let ciphers = try await self.ciphers(of: container, fresh: number > 1)
             do throws(RouteError) {
-                return try Self.known(rows, ciphers)
+                return try Self.known(rows, ciphers, &parsed)
             } catch { if number == Self.rereadMax { throw error } }
         }
         throw .unreadable
@@ -116,11 +132,12 @@ package final class PushKeys: Sendable {
             .pushKey, of: IdentityKey.home(container), at: .container(container), countMax: 100)
     }
 
-    private static func known(_ rows: [IdentityAnswer.Listed], _ ciphers: [TokenCipher])
-        throws(RouteError) -> Known
-    {
+    private static func known(
+        _ rows: [IdentityAnswer.Listed], _ ciphers: [TokenCipher],
+        _ parsed: inout ParsedSigningKeys
+    ) throws(RouteError) -> Known {
         var known = Known()
-        for row in rows { try PushKeyRow.read(row, ciphers, into: &known) }
+        for row in rows { try PushKeyRow.read(row, ciphers, parsed: &parsed, into: &known) }
         known.apns.sort { ($0.createdMilliseconds, $0.key) < ($1.createdMilliseconds, $1.key) }
         known.vapid.sort { $0.number < $1.number }
         return known
@@ -155,7 +172,8 @@ package final class PushKeys: Sendable {
         let (old, new) = (Self.cipher(older), Self.cipher(newest))
         let rows = try await self.rows(of: container)
         if rows.isEmpty { return 0 }
-        let known = try Self.known(rows, [new, old])
+        var parsed = self.parsed(of: container)
+        let known = try Self.known(rows, [new, old], &parsed)
         var count = 0
         for listed in rows {
             let isWritten = try await self.store.update(
@@ -170,7 +188,7 @@ package final class PushKeys: Sendable {
             }
             if isWritten { count += 1 }
         }
-        self.kept.withLock { $0[container] = nil }
+        self.kept.withLock { $0[container]?.known = nil }
         return count
     }
 
@@ -258,7 +276,7 @@ package final class PushKeys: Sendable {
         let outcome = try await self.store.submit(
             [.init(key, if: .any, change)], to: .container(container), by: deadline)
         guard case .done = outcome else { throw .refused("a change that is no change") }
-        self.kept.withLock { $0[container] = nil }
+        self.kept.withLock { $0[container]?.known = nil }
     }
 
     // MARK: Provider tokens

@@ -94,7 +94,8 @@ enum PushKeyRow {
     }
 
     static func read(
-        _ listed: IdentityAnswer.Listed, _ ciphers: [TokenCipher], into known: inout PushKeys.Known
+        _ listed: IdentityAnswer.Listed, _ ciphers: [TokenCipher],
+        parsed: inout ParsedSigningKeys, into known: inout PushKeys.Known
     ) throws(RouteError) {
         do {
             var reader = ByteReader(listed.row.body)
@@ -108,14 +109,14 @@ enum PushKeyRow {
                     PushKeys.APNsKey(
                         team: team, key: key, topics: topics, createdMilliseconds: created,
                         revision: listed.row.revision,
-                        signing: try Self.signing(&reader, listed.name, ciphers)))
+                        signing: try Self.signing(&reader, listed, ciphers, &parsed)))
             case .vapid:
                 let (contact, created) = (try reader.text(), try reader.signed())
                 known.vapid.append(
                     PushKeys.VAPIDKey(
                         number: listed.name.dropFirst().reduce(0) { $0 << 8 | UInt64($1) },
                         contact: contact, createdMilliseconds: created,
-                        signing: try Self.signing(&reader, listed.name, ciphers)))
+                        signing: try Self.signing(&reader, listed, ciphers, &parsed)))
             case .pause: known.isPaused = true
             case .token: break
             }
@@ -123,13 +124,14 @@ enum PushKeyRow {
     }
 
     private static func signing(
-        _ reader: inout ByteReader, _ name: Bytes, _ ciphers: [TokenCipher]
+        _ reader: inout ByteReader, _ listed: IdentityAnswer.Listed, _ ciphers: [TokenCipher],
+        _ parsed: inout ParsedSigningKeys
     ) throws(DecodingError) -> SigningKey {
         let sealed = try reader.prefixed()
         try reader.finish()
-        guard let pem = Self.open(sealed, for: name, ciphers), let key = SigningKey(pem: pem) else {
-            throw DecodingError(.malformed, at: 0)
-        }
+        guard let pem = Self.open(sealed, for: listed.name, ciphers),
+            let key = parsed.key(of: listed, pem: pem)
+        else { throw DecodingError(.malformed, at: 0) }
         return key
     }
 

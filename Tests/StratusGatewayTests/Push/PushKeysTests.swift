@@ -55,6 +55,35 @@ import Testing
         #expect(try await self.add(keys) == .done)
     }
 
+    @Test func `a private key is parsed once for each revision of its row`() async throws {
+        let town = Neighbourhood()
+        let keys = InProcess.pushKeys(town.router, town.world)
+        func known() async throws -> PushKeys.Known {
+            town.world.advance(by: .seconds(2))
+            return try await keys.known(of: Self.container)
+        }
+        _ = try await self.add(keys)
+        _ = try await keys.makeVAPID(contact: "mailto:a@b.example", in: Self.container)
+        for _ in 0..<5 {
+            #expect(try await known().apns.count == 1)
+            #expect(keys.parseCount(of: Self.container) == 2)
+        }
+        let second = SigningKey.make()
+        _ = try await self.add(keys, "ABC123DEFG", second)
+        for _ in 0..<5 {
+            #expect(try await known().apns.first?.signing.publicPoint == second.publicPoint)
+            #expect(keys.parseCount(of: Self.container) == 3)
+        }
+        // Another node takes the key away and adds one under its name.
+        let other = InProcess.pushKeys(town.router, town.world)
+        #expect(
+            try await other.remove(team: "DEF123GHIJ", key: "ABC123DEFG", from: Self.container))
+        let third = SigningKey.make()
+        _ = try await self.add(other, "ABC123DEFG", third)
+        #expect(try await known().apns.first?.signing.publicPoint == third.publicPoint)
+        #expect(keys.parseCount(of: Self.container) == 4)
+    }
+
     @Test func `P-05: nodes show one token, and make the next when it is due`() async throws {
         let town = Neighbourhood()
         let nodes = (0..<3).map { _ in InProcess.pushKeys(town.router, town.world) }
