@@ -294,7 +294,7 @@ let package = Package(
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
                 "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
             ],
-            swiftSettings: tests),
+            swiftSettings: tests + planted),
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [

@@ -342,7 +342,9 @@ package final class Replica {
         for (request, query) in queries {
             self.reads.append(WaitingRead(request: request, query: query, index: nil))
         }
-        self.run(.readsRequested(queries.map(\.request)), at: now, into: &effects)
+        self.run(
+            .readsRequested(queries.map(\.request), applied: self.state.applied), at: now,
+            into: &effects)
     }
 
     package func changeMembers(
@@ -478,6 +480,7 @@ package final class Replica {
                 self.answerReads(within: &turn, at: now, into: &effects)
             }
             if let termLed, self.raft.role != .leader || self.raft.term != termLed {
+                self.refuseConfirmedReads(into: &effects)
                 effects.append(.resigned(term: termLed))
             }
         }
@@ -712,10 +715,26 @@ package final class Replica {
         self.waiting = kept
     }
 
+    /// Refuses what was confirmed while this replica led, once it leads no more. A follower may apply
+    /// an entry before its leader does. A read that shows the entry would be newer than a later one
+    /// that the leader answers from what it has applied.
+    private func refuseConfirmedReads(into effects: inout [Effect]) {
+        if self.raft.role == .leader || self.reads.isEmpty { return }
+        if self.bugs.contains(.confirmedReadKept) || self.bugs.contains(.followerAnswersReads) {
+            return
+        }
+        for read in self.reads where read.index != nil {
+            effects.append(.read(read.request, .failure(.notLeader(self.raft.leader))))
+        }
+        self.reads.removeAll { $0.index != nil }
+    }
+
     private func answerReads(
         within turn: inout WorkTurn, at now: MonotonicTime, into effects: inout [Effect]
     ) {
         self.hasReadyReads = false
+        // The group has decided already: what it has said before may be carried out now.
+        self.refuseConfirmedReads(into: &effects)
         guard !self.reads.isEmpty, self.isStateWell, self.divergedAt == nil else { return }
         var kept: [WaitingRead] = []
         for (position, item) in self.reads.enumerated() {

@@ -14,7 +14,8 @@ extension RaftGroup {
         case woke
 
         case proposed([Proposal])
-        case readsRequested([RequestToken])
+        /// Reads have arrived, while the state had applied everything through `applied`.
+        case readsRequested([RequestToken], applied: LogIndex)
         case configurationProposed(
             RequestToken, voters: [NodeID], learners: [NodeID], wallMilliseconds: Int64)
         case transferRequested(to: NodeID)

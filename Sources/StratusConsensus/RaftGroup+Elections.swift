@@ -278,7 +278,7 @@ extension RaftGroup {
         self.syncPeers(into: &actions)
         self.uncommittedSize = self.uncommittedTailSize
         // An entry of this leader's own term. Only through it do older entries become committed
-        // (§3.6.2), and only then is `commit` known to be current (§6.4).
+        // (§3.6.2), and reads wait until it is applied (§6.4).
         self.termStart = self.log.last.next
         self.appendOwn(.noop, payload: [], wallMilliseconds: 0, into: &actions)
         self.quorumAt = now + self.tuning.quorumTimeout

@@ -12,15 +12,15 @@ extension RaftGroup {
             actions.append(.refused(token, .notLeader(self.leader)))
             return
         }
-        if self.bugs.contains(.readWithoutRound) && self.commit >= self.termStart {
-            actions.append(.readReady(token, at: self.commit))
+        if self.bugs.contains(.readWithoutRound) {
+            actions.append(.readReady(token, at: self.readIndex))
             return
         }
-        if self.bugs.contains(.heartbeatForReadIndex), self.commit >= self.termStart,
+        if self.bugs.contains(.heartbeatForReadIndex),
             self.configuration.isQuorum(
                 self.peers.filter(\.isReachable).map(\.node) + [self.node])
         {
-            actions.append(.readReady(token, at: self.commit))
+            actions.append(.readReady(token, at: self.readIndex))
             return
         }
         guard self.waitingReads.count < self.tuning.waitingReadCountMax else {
@@ -33,6 +33,18 @@ extension RaftGroup {
         if self.round != nil { actions.append(.reached(.readRoundBatched)) }
     }
 
+    /// The entries that a read must see: all that were answered before it arrived. This leader
+    /// answers a command once it has applied it. What an earlier leader has answered lies before
+    /// the first entry of the own term.
+    ///
+    /// The index of the thesis (§6.4) is `commit`. A read would then wait for entries that nobody
+    /// has been told of: for a backlog, and for the own disk where the others' suffice. One index
+    /// serves a whole round, since what was applied when one of its reads arrived still is.
+    private var readIndex: LogIndex {
+        self.bugs.contains(.readBelowTermStart)
+            ? self.applied : max(self.termStart, self.applied)
+    }
+
     /// A round that began earlier cannot serve a read that arrived since: the answers may be older
     /// than the read. It waits for the next one.
     mutating func startRoundIfWanted(at now: MonotonicTime, into actions: inout [Action]) {
@@ -43,22 +55,16 @@ extension RaftGroup {
             }
             return
         }
-        // Until an entry of the own term is committed, `commit` may be behind (§6.4 step 1).
-        guard self.commit >= self.termStart || self.bugs.contains(.readBeforeOwnTermCommit) else {
-            return
-        }
         self.startRound(at: now, into: &actions)
     }
 
     mutating func startRound(at now: MonotonicTime, into actions: inout [Action]) {
         guard self.round == nil else { return }
         var tokens: [RequestToken] = []
-        if self.commit >= self.termStart || self.bugs.contains(.readBeforeOwnTermCommit) {
-            swap(&tokens, &self.waitingReads)
-        }
+        swap(&tokens, &self.waitingReads)
         self.roundCount += 1
         self.round = Round(
-            number: self.roundCount, index: self.commit, tokens: tokens, answers: [self.node],
+            number: self.roundCount, index: self.readIndex, tokens: tokens, answers: [self.node],
             deadline: now + self.tuning.quorumTimeout, resendAt: now + self.tuning.resendDelay)
         if self.finishRound(at: now, into: &actions) { return }
         self.sendProbes(into: &actions)

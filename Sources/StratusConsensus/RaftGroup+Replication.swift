@@ -447,7 +447,6 @@ extension RaftGroup {
             actions.append(.reached(.ownEntryCommitsOlderTerms))
         }
         if quorum > self.durable { actions.append(.reached(.commitWithoutOwnSync)) }
-        let wasCurrent = self.commit >= self.termStart
         if let entries = self.log.entries(
             from: self.commit.next, through: quorum, sizeMax: .max)
         {
@@ -456,9 +455,6 @@ extension RaftGroup {
         self.commit = quorum
         if quorum == self.log.last { self.uncommittedSize = 0 }
         self.quorumAt = quorum < self.log.last ? now + self.tuning.quorumTimeout : nil
-        if !wasCurrent, self.commit >= self.termStart {
-            self.startRoundIfWanted(at: now, into: &actions)
-        }
         self.membershipCommitted(at: now, into: &actions)
         if self.role == .leader { self.replicateAll(at: now, into: &actions) }
     }

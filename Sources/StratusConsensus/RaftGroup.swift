@@ -131,8 +131,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
     // MARK: What a leader has
 
     package internal(set) var peers: [Progress] = []
-    /// The first entry of the own term: once committed, `commit` is current (thesis §6.4 step 1).
+    /// The first entry of the own term. Whatever an earlier leader has answered lies before it.
     var termStart = LogIndex.zero
+    /// What the state had applied when a read arrived, the largest that was said.
+    var applied = LogIndex.zero
     var uncommittedSize = 0
     /// The size of the entries behind `durable`, which wait in memory for the own disk.
     package internal(set) var unsyncedSize = 0
@@ -178,7 +180,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// "Do you still follow me?", asked once for all reads that wait.
     struct Round: Sendable, Equatable {
         var number: UInt64
-        /// The index that was committed when the round began: its reads must see at least that.
+        /// What its reads must see at least: see `readIndex`.
         var index: LogIndex
         var tokens: [RequestToken]
         var answers: [NodeID]
@@ -274,7 +276,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.runTimers(at: now, into: &actions)
         case .proposed(let proposals):
             self.propose(proposals, at: now, into: &actions)
-        case .readsRequested(let tokens):
+        case .readsRequested(let tokens, let applied):
+            self.applied = max(self.applied, applied)
             for token in tokens { self.requestRead(token, into: &actions) }
             self.startRoundIfWanted(at: now, into: &actions)
         case .configurationProposed(let token, let voters, let learners, let wallMilliseconds):

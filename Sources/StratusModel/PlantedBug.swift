@@ -22,8 +22,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Feature levels.
     case newKindUngated
     // Reads.
-    case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, followerAnswersReads
-    case readCountsOldRound
+    case heartbeatForReadIndex, readWithoutRound, readBelowTermStart, followerAnswersReads
+    case readCountsOldRound, confirmedReadKept
     // Snapshots.
     case lateSnapshotInstalled, snapshotVouchesForTail, mixedSnapshotStreams
     case snapshotOfManyStates

@@ -94,7 +94,10 @@ struct Conversation {
                     }))
         case "read":
             self.tokens += 1
-            self.handle(nodes[0], .readsRequested([.init(self.tokens)]))
+            self.handle(
+                nodes[0],
+                .readsRequested(
+                    [.init(self.tokens)], applied: self.replicas[nodes[0]]?.applied ?? .zero))
         case "members":
             self.tokens += 1
             self.handle(

@@ -179,7 +179,7 @@ struct Invariants {
     /// that it leads. A majority of any configuration that was in force meanwhile counts. A
     /// confirmed read may wait for its rows while voters change.
     mutating func answersRead(_ replica: Replica, askedAt: Int64) {
-        // Who has been deposed since may answer what it was sure of before.
+        // It answered before it was deposed, in the same call.
         guard replica.raft.role == .leader else { return }
         let said = self.groups[replica.group]?.confirmations[replica.node] ?? [:]
         let voters = said.filter { $0.value >= askedAt }.map(\.key) + [replica.node]

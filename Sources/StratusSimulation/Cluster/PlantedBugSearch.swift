@@ -55,7 +55,7 @@ package struct PlantedBugSearch {
             // One disk that stands still while the others commit, and bounds that are soon met.
             options.faults = [.slowDisk, .tinyLimits]
             options.faultInterval = .milliseconds(300)
-        case .readBeforeOwnTermCommit:
+        case .readBelowTermStart:
             // Leaders that follow each other, on disks that take their time with a first entry.
             options.faults.insert(.transfer)
             options.faultInterval = .milliseconds(150)
@@ -162,8 +162,8 @@ package struct PlantedBugSearch {
         case .lateCommandNotRepeated, .lateOrderCarriedOut, .moveFinishedUncommitted,
             .newcomerNotAwaited, .deletedBeforeMoved, .viewCountsBeforeDisk, .newReplicaNotTold:
             .membership
-        case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,
-            .followerAnswersReads, .readCountsOldRound:
+        case .heartbeatForReadIndex, .readWithoutRound, .readBelowTermStart,
+            .followerAnswersReads, .readCountsOldRound, .confirmedReadKept:
             .reads
         case .lateSnapshotInstalled, .mixedSnapshotStreams, .snapshotOfManyStates,
             .identityForgottenOnSnapshot, .releaseThroughApplied:
