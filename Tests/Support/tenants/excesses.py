@@ -1,0 +1,71 @@
+"""What is known to be beyond the bounds today, in `excesses.txt`: a list that may only shrink."""
+import os
+
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "excesses.txt")
+HEAD = """# What attacks are known to do beyond the bounds of Tests/Stages/74-tenants. The list may only shrink.
+#
+# A line: nodes | attack | what | how much it was when the line was written.
+#
+# `piece THREAD: WORK`  milliseconds of the processor that one piece took. The bound is 20, and 40 for bulk work. What is
+#                       beyond twice its bound must stand here; what is within it must not.
+# `backlog`             seconds until nodes were idle after the attack had ended; 10 are allowed.
+# `backlog after kill -9`  the same after a kill and a start.
+# `refused KIND`        refusals that the honest client of another container got; none are allowed.
+# `stuck THREAD`        the node's own log called the thread stuck.
+# `not ready`           a node said that it was not ready.
+# `memory`              MiB more than before the attack; 256 are allowed.
+# `answers`             the attack itself was answered with something that no page promises.
+"""
+PIECE_MAX, BULK_MAX = 20, 40
+BULK = ("sealing", "passwords", "packs", "checkpoints")
+# What depends on how busy the machine is may be absent in one run and there in the next.
+STEADY = ("piece ", "answers")
+
+
+def bound(what):
+    """Milliseconds of a piece."""
+    return BULK_MAX if what.removeprefix("piece ").split(":")[0] in BULK else PIECE_MAX
+
+
+class Excesses:
+    def __init__(self, path=PATH):
+        self.path, self.lines = path, {}
+        if os.path.exists(path):
+            with open(path) as file:
+                for line in file:
+                    if line.strip() and not line.startswith("#"):
+                        number, attack, what, today = (part.strip() for part in line.split("|"))
+                        self.lines[int(number), attack, what] = int(today)
+
+    def judge(self, number, attack, seen, is_whole):
+        """Failures and remarks about an attack whose excesses were these. One that is not whole shows less than is known."""
+        failures, remarks = [], []
+        for what, value in sorted(seen.items()):
+            known = self.lines.get((number, attack, what))
+            if what.startswith("piece "):
+                # Less than twice the bound is within what the same work differs by from run to run.
+                most = 2 * bound(what) if known is None else 2 * known + bound(what)
+                if value > most:
+                    failures.append(f"{what} took {value} ms, " + (f"{known} are known" if known else f"{bound(what)} are allowed"))
+                elif known is None:
+                    remarks.append(f"{what} took {value} ms, {bound(what)} are allowed")
+            elif known is None:
+                failures.append(f"{what}: {value}")
+        for (nodes, name, what), known in sorted(self.lines.items()):
+            if (nodes, name) != (number, attack) or what in seen:
+                continue
+            text = f"'{what}', known as {known}, is within the bound now: remove this line"
+            (failures if is_whole and what.startswith(STEADY) else remarks).append(text)
+        return failures, remarks
+
+    def record(self, number, attack, seen):
+        """Takes what was seen for what is known, and writes it down."""
+        lines = {key: value for key, value in Excesses(self.path).lines.items() if key[:2] != (number, attack)}
+        for what, value in seen.items():
+            if not what.startswith("piece ") or value > 2 * bound(what):
+                lines[number, attack, what] = value
+        self.lines = lines
+        with open(self.path, "w") as file:
+            file.write(HEAD)
+            for (number, attack, what), today in sorted(lines.items()):
+                file.write(f"{number} | {attack} | {what} | {today}\n")
