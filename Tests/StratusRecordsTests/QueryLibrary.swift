@@ -5,6 +5,9 @@ import StratusRecords
 /// Draws records, filters and sorts from small worlds of values, so that they often meet.
 struct QueryLibrary {
     var generator: SeededGenerator
+    /// Draws many texts, words and bytes that agree in more than an index row holds. Otherwise they
+    /// are rare.
+    var sharesHeads = false
 
     init(seed: UInt64) { self.generator = SeededGenerator(seed: seed) }
 
@@ -16,12 +19,17 @@ struct QueryLibrary {
     static let lists: [(String, ScalarType)] = [
         ("links", .reference), ("marks", .int64), ("tags", .string),
     ]
+    /// Drawn where heads are shared.
+    static let byteList: (String, ScalarType) = ("blobs", .bytes)
+    private var lists: [(String, ScalarType)] {
+        self.sharesHeads ? Self.lists + [Self.byteList] : Self.lists
+    }
     static let type = RecordType(
         name: "Book",
         fields: (Self.plain.map {
             FieldDefinition(name: $0.0, type: FieldType($0.1), indexes: Self.all)
         }
-            + Self.lists.map {
+            + (Self.lists + [Self.byteList]).map {
                 FieldDefinition(name: $0.0, type: FieldType($0.1, isList: true), indexes: Self.all)
             }
             + SystemField.allCases.map {
@@ -45,6 +53,8 @@ struct QueryLibrary {
         "ähre",
         "東京タワー", "a\u{0}b", "a", "zebra",
     ]
+    /// Single words that agree in more than an index row holds.
+    static let longWords = ["x", "y", "z"].map { String(repeating: "l", count: 300) + $0 }
     static let numbers: [Int64] = [-3, -1, 0, 1, 2, 3, 7, .max, .min]
     static let reals: [Double] = [-2.5, -1, -0.0, 0, 0.5, 1, 2, 3.25, 1e19]
     static let places: [Location] = [
@@ -66,6 +76,7 @@ struct QueryLibrary {
     mutating func scalar(_ type: ScalarType, home: ZoneID) -> Scalar {
         switch type {
         case .string:
+            if self.sharesHeads, self.chance(60) { return .string(self.pick(Self.longWords)) }
             // Some share more than the 240 bytes an index row holds.
             if self.chance(4) {
                 return .string(String(repeating: "long ", count: 60) + self.pick(["x", "y"]))
@@ -75,6 +86,10 @@ struct QueryLibrary {
         case .double: return .double(self.pick(Self.reals))
         case .timestamp: return .timestamp(self.pick(Self.numbers))
         case .bytes:
+            if self.sharesHeads {
+                return .bytes(
+                    Bytes(repeating: 7, count: 300) + self.pick([[], [8], [9]]))
+            }
             return .bytes(self.pick([[], [0], [0, 1], [255], Bytes(repeating: 7, count: 300)]))
         case .location: return .location(self.pick(Self.places))
         case .reference:
@@ -90,7 +105,7 @@ struct QueryLibrary {
         for (field, scalar) in Self.plain where self.chance(type == "Book" ? 85 : 30) {
             fields.append(Field(name: field, value: .scalar(self.scalar(scalar, home: zone))))
         }
-        for (field, scalar) in Self.lists where self.chance(80) {
+        for (field, scalar) in self.lists where self.chance(80) {
             var elements: [Scalar] = []
             for _ in 0..<Int.random(in: 0...4, using: &self.generator) {
                 elements.append(self.scalar(scalar, home: zone))
@@ -131,7 +146,7 @@ struct QueryLibrary {
                 field = .system(system)
                 type = FieldType(system.type)
             } else if self.chance(30) {
-                let (name, scalar) = self.pick(Self.lists)
+                let (name, scalar) = self.pick(self.lists)
                 field = .field(name)
                 type = FieldType(scalar, isList: true)
             } else {
@@ -184,8 +199,14 @@ struct QueryLibrary {
             value = .scalar(
                 .string(self.pick(["", "s", "S", "Sea", "t", "straß", "a\u{0}", "long long"])))
         case .containsAllTokens, .containsAnyTokens:
-            value = .scalar(
-                .string(self.pick(["sea", "tide low", "roads sea", "the a", "strasse", "京"])))
+            var text = ""
+            if self.sharesHeads {
+                let words = Self.longWords.shuffled(using: &self.generator)
+                text = words.prefix(self.pick([1, 2, 3])).joined(separator: " ")
+            } else {
+                text = self.pick(["sea", "tide low", "roads sea", "the a", "strasse", "京"])
+            }
+            value = .scalar(.string(text))
         default:
             value = .scalar(operand(&self))
             if type.scalar == .location {

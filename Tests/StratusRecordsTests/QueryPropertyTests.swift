@@ -50,10 +50,10 @@ import Testing
             return first < second ? -1 : first == second ? 0 : 1
         case (.value(let first), .value(let second)):
             // What indexes order by: the first 240 bytes of text, references by zone after name.
-            if case .text(let a) = first, case .text(let b) = second, a.count > 240, b.count > 240,
-                a.prefix(240) == b.prefix(240)
-            {
-                return 0
+            switch (first, second) {
+            case (.text(let a), .text(let b)), (.bytes(let a), .bytes(let b)):
+                if a.count > 240, b.count > 240, a.prefix(240) == b.prefix(240) { return 0 }
+            default: break
             }
             if case .reference(let a, let zone) = first, case .reference(let b, let other) = second,
                 a == b
@@ -134,9 +134,12 @@ import Testing
         return shelf
     }
 
-    @Test(arguments: 1...4 as ClosedRange<UInt64>)
-    func `what the planner finds is what reading everything finds`(seed: UInt64) throws {
+    @Test(arguments: 1...4 as ClosedRange<UInt64>, [false, true])
+    func `what the planner finds is what reading everything finds`(
+        seed: UInt64, sharesHeads: Bool
+    ) throws {
         var library = QueryLibrary(seed: seed)
+        library.sharesHeads = sharesHeads
         var shelf = Self.shelf(&library, count: 60, zones: seed % 3 == 0 ? 3 : 1)
         for round in 0..<30 {
             let home = shelf.zones[0].id
@@ -182,6 +185,76 @@ import Testing
                 "seed \(seed) round \(round)")
         }
         #expect(shelf.indexKeys == shelf.indexFromScratch(), "seed \(seed)")
+    }
+
+    /// Operands that share the head which an index row holds, and so its key.
+    enum SharedKey: CaseIterable {
+        case listContainsAny, listOfBytes, anyToken, anyTokenOfAnyField, oneOf
+
+        private static let head = String(repeating: "z", count: 240)
+        private static let texts = ["a", "b", "c"].map { Scalar.string(Self.head + $0) }
+        private static let bytes = (1...3).map {
+            Scalar.bytes(Bytes(repeating: 9, count: 240) + [UInt8($0)])
+        }
+        private static let words = FieldValue.scalar(
+            .string("\(Self.head)b \(Self.head)a \(Self.head)c"))
+
+        var filter: RecordFilter {
+            switch self {
+            case .listContainsAny:
+                RecordFilter(
+                    field: .field("tags"), comparator: .listContainsAny,
+                    operand: .list(.string, Self.texts))
+            case .listOfBytes:
+                RecordFilter(
+                    field: .field("blobs"), comparator: .listContainsAny,
+                    operand: .list(.bytes, Self.bytes))
+            case .anyToken:
+                RecordFilter(
+                    field: .field("title"), comparator: .containsAnyTokens, operand: Self.words)
+            case .anyTokenOfAnyField:
+                RecordFilter(
+                    field: .anySearchable, comparator: .containsAnyTokens, operand: Self.words)
+            case .oneOf:
+                RecordFilter(
+                    field: .field("title"), comparator: .in, operand: .list(.string, Self.texts))
+            }
+        }
+
+        /// With one of them, with another, with both, and with one that nobody asks for.
+        static func fields(_ number: Int) -> [Field] {
+            let picks = [[0], [1], [0, 1], [2, 1], []][number % 5]
+            return [
+                Field(name: "blobs", value: .list(.bytes, picks.map { Self.bytes[$0] })),
+                Field(
+                    name: "tags",
+                    value: .list(
+                        .string, picks.map { Self.texts[$0] } + [.string(Self.head + "d")])),
+                Field(
+                    name: "title",
+                    value: .scalar(picks.first.map { Self.texts[$0] } ?? .string(Self.head))),
+            ]
+        }
+    }
+
+    @Test(arguments: SharedKey.allCases, [1, 3, 200])
+    func `operands that share an index key find a record once`(
+        _ operands: SharedKey, limit: Int
+    ) throws {
+        var library = QueryLibrary(seed: 300)
+        var shelf = QueryShelf(QueryLibrary.schema, zoneCount: 2)
+        for number in 0..<20 {
+            var record = library.record("n\(number)", zone: shelf.zones[number % 2].id)
+            record.fields = SharedKey.fields(number)
+            shelf.set(record.name, to: record, zone: number % 2)
+        }
+        var predicate = RecordPredicate(recordType: "Book")
+        predicate.filters = [operands.filter]
+        for budget in [10_000, 1] {
+            let pages = try Self.follow(predicate, &shelf, limits: { (limit, budget) })
+            try Self.check(pages.records, against: shelf, predicate, "\(operands) by \(limit)")
+            #expect(pages.records.count == 16)
+        }
     }
 
     @Test(arguments: 1...2 as ClosedRange<UInt64>)

@@ -8,8 +8,8 @@ import StratusModel
 /// What is computed from a record is kept for the page, which is as long as its work allows.
 struct FirstRows {
     let indexes: [FieldIndex]
-    /// The ranges, sorted by their lower bounds. They are disjoint or equal: each is one word's or
-    /// one element's.
+    /// The ranges, sorted by their lower bounds. They are disjoint: each is one word's or one
+    /// element's, or that of all which share its cut key.
     private let ranges: [(range: KeyRange, number: Int)]
     private let zone: ZoneScope
     /// By record name: the one row at which it is taken; nil where the query does not accept it.
@@ -18,8 +18,7 @@ struct FirstRows {
     init(_ ranges: [KeyRange], zone: ZoneScope) {
         self.zone = zone
         self.ranges = ranges.enumerated().map { ($0.element, $0.offset) }.sorted {
-            $0.range.lower == $1.range.lower
-                ? $0.number < $1.number : Bytes.isOrdered($0.range.lower, before: $1.range.lower)
+            Bytes.isOrdered($0.range.lower, before: $1.range.lower)
         }
         var indexes: [FieldIndex] = []
         for range in ranges where !indexes.contains(where: { $0.number == range.index.number }) {

@@ -24,6 +24,24 @@ struct KeyRange: Sendable {
         }
         return summary.mayHold(sought)
     }
+
+    /// The ranges without those that equal an earlier one.
+    ///
+    /// Keys are cut, so two operands may have one range. A record would stand in both, and be found
+    /// in both.
+    static func distinct(_ ranges: [KeyRange]) -> [KeyRange] {
+        var seen: Set<[Bytes]> = []
+        return ranges.filter { seen.insert([$0.lower, $0.upper]).inserted }
+    }
+
+    /// Whether no key is in two of the ranges.
+    static func areDisjoint(_ ranges: [KeyRange]) -> Bool {
+        let sorted = ranges.filter { Bytes.isOrdered($0.lower, before: $0.upper) }
+            .sorted { Bytes.isOrdered($0.lower, before: $1.lower) }
+        return zip(sorted, sorted.dropFirst()).allSatisfy {
+            !Bytes.isOrdered($1.lower, before: $0.upper)
+        }
+    }
 }
 
 /// One way to find every record that one filter matches, and perhaps some that it does not.
@@ -180,13 +198,9 @@ struct PathPlanner {
         case .compare(let comparison, let operand):
             return self.comparisonRanges(comparison, operand, index, whole)
         case .member(let operands, isNegated: false):
-            var ranges = operands.values.map { self.exact($0, index) }
-            ranges.sort { Bytes.isOrdered($0.lower, before: $1.lower) }
-            var distinct: [KeyRange] = []
-            for range in ranges where distinct.last?.lower != range.lower {
-                distinct.append(range)
+            return self.ranges(operands.values, index).sorted {
+                Bytes.isOrdered($0.lower, before: $1.lower)
             }
-            return distinct
         case .prefix(_, let folded, isNegated: false):
             var lower = whole.lower
             OrderedKey.append(prefix: folded, to: &lower)
@@ -271,6 +285,13 @@ struct PathPlanner {
         return KeyRange(index: index, lower: lower, upper: OrderedKey.successor(ofPrefix: lower))
     }
 
+    /// The rows whose keys are those of the operands, each range once.
+    private func ranges(
+        _ operands: some Sequence<ComparableValue>, _ index: FieldIndex, marker: UInt8? = nil
+    ) -> [KeyRange] {
+        KeyRange.distinct(operands.map { self.exact($0, index, marker: marker) })
+    }
+
     private static func isCut(_ value: ComparableValue) -> Bool {
         var key = Bytes()
         switch value {
@@ -292,7 +313,8 @@ struct PathPlanner {
             let wanted =
                 all && indexes.count > 1 ? SoughtWords(some, all: false) : sought
             return indexes.flatMap { index in
-                some.map { self.exact(.text($0), index, marker: IndexKey.present) }
+                self.ranges(
+                    some.lazy.map { ComparableValue.text($0) }, index, marker: IndexKey.present)
                     + [self.long(index, wanted)]
             }
         }
@@ -326,7 +348,7 @@ struct PathPlanner {
             if all_ && wanted.hasStranger { return [IndexPath(access: .ranges([]), rank: 0)] }
             if all_ && wanted.values.isEmpty { return [all] }
             func path(_ values: some Sequence<ComparableValue>, rank: Int) -> IndexPath {
-                let ranges = values.map { self.exact($0, index, marker: IndexKey.present) }
+                let ranges = self.ranges(values, index, marker: IndexKey.present)
                 return IndexPath(access: .ranges(ranges + [self.tooMany(index)]), rank: rank)
             }
             if !all_ { return [path(wanted.values, rank: 25)] }

@@ -60,6 +60,7 @@ struct UnorderedRun {
             case .names(let names):
                 next = try self.take(names, target, choice, after: start?.last)
             case .ranges(let ranges):
+                assert(KeyRange.areDisjoint(ranges), "a path reads a row twice")
                 if let start {
                     guard start.range < ranges.count, ranges[start.range].contains(start.last)
                     else { return .failure(.markerInvalid) }
