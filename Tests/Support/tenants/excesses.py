@@ -6,11 +6,12 @@ HEAD = """# What attacks are known to do beyond the bounds of Tests/Stages/74-te
 #
 # A line: nodes | attack | what | how much it was when the line was written.
 #
-# `piece THREAD: WORK`  milliseconds of the processor that one piece took. The bound is 20, and 40 for bulk work. What is
-#                       beyond twice its bound must stand here; what is within it must not.
+# `piece THREAD: WORK`  milliseconds of the processor that one piece took. The bound is 20, and 40 for bulk work. The same
+#                       work differs from run to run: beyond three times its bound it must stand here, and a line of four
+#                       times the bound must go once the piece keeps within it. What lies between is noted.
 # `backlog`             seconds until nodes were idle after the attack had ended; 10 are allowed.
 # `backlog after kill -9`  the same after a kill and a start.
-# `refused KIND`        refusals that the honest client of another container got; none are allowed.
+# `refused KIND`        refusals that the honest client of another container got; two, or one in fifty, are allowed.
 # `stuck THREAD`        the node's own log called the thread stuck.
 # `not ready`           a node said that it was not ready.
 # `memory`              MiB more than before the attack; 256 are allowed.
@@ -18,13 +19,22 @@ HEAD = """# What attacks are known to do beyond the bounds of Tests/Stages/74-te
 """
 PIECE_MAX, BULK_MAX = 20, 40
 BULK = ("sealing", "passwords", "packs", "checkpoints")
-# What depends on how busy the machine is may be absent in one run and there in the next.
-STEADY = ("piece ", "answers")
+# What these threads write, and when, depends on how fast the disk is.
+UNSTEADY = ("log", "checkpoints")
+
+
+def thread(what):
+    return what.removeprefix("piece ").split(":")[0]
 
 
 def bound(what):
     """Milliseconds of a piece."""
-    return BULK_MAX if what.removeprefix("piece ").split(":")[0] in BULK else PIECE_MAX
+    return BULK_MAX if thread(what) in BULK else PIECE_MAX
+
+
+def is_steady(what, known):
+    """Whether it is seen in every run. The rest depends on how busy the machine is."""
+    return what == "answers" or (what.startswith("piece ") and known >= 4 * bound(what) and thread(what) not in UNSTEADY)
 
 
 class Excesses:
@@ -43,8 +53,7 @@ class Excesses:
         for what, value in sorted(seen.items()):
             known = self.lines.get((number, attack, what))
             if what.startswith("piece "):
-                # Less than twice the bound is within what the same work differs by from run to run.
-                most = 2 * bound(what) if known is None else 2 * known + bound(what)
+                most = 3 * bound(what) if known is None else 2 * known + 2 * bound(what)
                 if value > most:
                     failures.append(f"{what} took {value} ms, " + (f"{known} are known" if known else f"{bound(what)} are allowed"))
                 elif known is None:
@@ -55,7 +64,7 @@ class Excesses:
             if (nodes, name) != (number, attack) or what in seen:
                 continue
             text = f"'{what}', known as {known}, is within the bound now: remove this line"
-            (failures if is_whole and what.startswith(STEADY) else remarks).append(text)
+            (failures if is_whole and is_steady(what, known) else remarks).append(text)
         return failures, remarks
 
     def record(self, number, attack, seen):

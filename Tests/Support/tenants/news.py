@@ -15,7 +15,7 @@ def encoded(data):
 class WordSubscriptions(Attack):
     """560 subscriptions of 122 words that match nothing, followed by devices and polls of one user; then twenty records."""
 
-    name, seconds, cost = "news: subscriptions of many words with devices and polls", 5.0, 4.0
+    name, seconds, cost = "news: subscriptions of many words with devices and polls", 5.0, 12.0
     is_last, outlives, shrinks = True, True, True
     text = " ".join(f"sonne{word:04}" for word in range(180))
 
@@ -69,7 +69,7 @@ class WordSubscriptions(Attack):
 class PlainSubscriptions(WordSubscriptions):
     """A thousand subscriptions with one plain filter: what an app that is no attacker comes near to."""
 
-    name, seconds, is_last, outlives = "news: a thousand plain subscriptions with devices and polls", 4.0, True, False
+    name, seconds, outlives = "news: a thousand plain subscriptions with devices and polls", 4.0, False
     count_of = {"subscriptions": 960, "devices": 100, "polls": 100}
 
     def subscription(self, number):
