@@ -282,6 +282,117 @@ import Testing
         #expect(fresh[0]["fields"]["lost"]["type"] == "STRING", "\(fresh)")
     }
 
+    /// A parent and a child of it, in each order, by each kind of reference.
+    private static func family(
+        _ round: String, _ types: (parent: String, child: String), byReference: Bool,
+        childFirst: Bool
+    ) -> [JSON] {
+        var child: JSON = [
+            "recordName": .string("c\(round)"), "recordType": .string(types.child), "fields": [:],
+        ]
+        let parent: JSON = ["recordName": .string("p\(round)")]
+        child =
+            byReference
+            ? child.setting("fields", ["of": ["value": parent.setting("action", "VALIDATE")]])
+            : child.setting("parent", parent)
+        let operations: [JSON] = [
+            Operation.create("p\(round)", type: types.parent),
+            ["operationType": "create", "record": child],
+        ]
+        return childFirst ? operations.reversed() : operations
+    }
+
+    /// A batch in a container that grows ends as it would where the types exist.
+    @Test(arguments: [true, false], [true, false])
+    func `a batch that brings a type is judged by the schema as it will be`(
+        isAtomic: Bool, byReference: Bool
+    ) async throws {
+        let caller = Caller(wire: self.growing(), container: "iCloud.grows")
+        try await caller.makeZone("Shelves")
+        let shelves: JSON = ["zoneName": "Shelves"]
+        // One record of the type, so that the type and the field are known.
+        let known = Self.family(
+            "known", ("Known", "Known"), byReference: byReference, childFirst: false)
+        _ = try await caller.modify(known, in: shelves, atomic: false)
+        var round = 0
+        for childFirst in [true, false] {
+            for isParentNew in [true, false] {
+                for isChildNew in [true, false] {
+                    round += 1
+                    let types = (
+                        isParentNew ? "Parent\(round)" : "Known",
+                        isChildNew ? "Child\(round)" : "Known"
+                    )
+                    let items = try await caller.modify(
+                        Self.family(
+                            "\(round)", types, byReference: byReference, childFirst: childFirst),
+                        in: shelves, atomic: .bool(isAtomic))
+                    #expect(
+                        items.allSatisfy { $0["recordChangeTag"].text != nil },
+                        "\(types) \(childFirst): \(items)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `a parent of a new type that is refused anyway brings no type, and no child`(
+        isAtomic: Bool, childFirst: Bool
+    ) async throws {
+        let caller = Caller(wire: self.growing(), container: "iCloud.grows")
+        try await caller.makeZone("Shelves")
+        let shelves: JSON = ["zoneName": "Shelves"]
+        try await caller.create("p1", type: "Known", in: shelves)
+        func knows(_ type: String) async throws -> Bool {
+            try await caller.post("private/records/query", ["query": ["recordType": .string(type)]])
+                .status == 200
+        }
+        let child: JSON = [
+            "operationType": "create",
+            "record": ["recordName": "c", "recordType": "Child", "parent": ["recordName": "gone"]],
+        ]
+        let operations = [
+            Operation.of("update", "gone", tag: "1", recordType: "New", fields: [:]), child,
+            Operation.create("beside", type: "Beside", ["f": ["value": 1]]),
+            Operation.create("p1", type: "Taken", ["f": ["value": "text"]]),
+        ]
+        let items = try await caller.modify(
+            childFirst ? operations.reversed() : operations, in: shelves, atomic: .bool(isAtomic))
+        let named = Dictionary(
+            uniqueKeysWithValues: items.map { ($0["recordName"].text ?? "", $0) })
+        for name in ["gone", "c", "p1"] {
+            let code = named[name]?["serverErrorCode"].text
+            #expect(code != nil && code != "ATOMIC_ERROR", "\(name): \(items)")
+        }
+        for type in ["New", "Child", "Taken"] { #expect(try await !knows(type), "\(type)") }
+        #expect(try await knows("Beside") == !isAtomic, "\(items)")
+    }
+
+    /// The type of a field is what the first operation says that is carried out.
+    @Test func `a field that only a refused save names may have any type`() async throws {
+        let caller = Caller(wire: self.growing(), container: "iCloud.grows")
+        try await caller.makeZone("Shelves")
+        let shelves: JSON = ["zoneName": "Shelves"]
+        try await caller.create("taken", type: "Known", in: shelves)
+        let operations = [
+            Operation.create("taken", type: "Fresh", ["f": ["value": "text"]]),
+            Operation.create("free", type: "Fresh", ["f": ["value": 1]]),
+        ]
+        let items = try await caller.modify(operations, in: shelves, atomic: false)
+        expectItem(items[0], failed: "CONFLICT")
+        #expect(items[1]["fields"]["f"]["type"] == "INT64", "\(items)")
+        // Two that contradict each other: nothing of an atomic batch happens.
+        let other = [
+            Operation.create("one", type: "Other", ["f": ["value": "text"]]),
+            Operation.create("two", type: "Other", ["f": ["value": 1]]),
+        ]
+        let refused = try await caller.modify(other, in: shelves, atomic: true)
+        expectItem(refused[1], failed: "BAD_REQUEST")
+        expectFailure(
+            try await caller.post("private/records/query", ["query": ["recordType": "Other"]]),
+            404, "NOT_FOUND")
+    }
+
     @Test func `production does not grow, whatever development does`() async throws {
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime

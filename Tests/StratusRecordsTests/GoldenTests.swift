@@ -363,6 +363,13 @@ import Testing
                         database: Bench.publicDatabase, zone: ZoneID.defaultName, isAtomic: false,
                         drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
                     schemaVersion: 3)),
+            .judge(
+                JudgeAsk(
+                    ModifyRecords(
+                        database: Bench.publicDatabase, zone: ZoneID.defaultName, isAtomic: false,
+                        drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
+                    schemaVersion: 3,
+                    growth: [JustInTime.recordType(named: "New", holding: [])])),
         ] + AssetGoldens.queries + KeyValueGoldens.queries
         + DocumentGoldens.queries + ResealGoldens.queries + RewrapGoldens.queries
         + ReplaceGoldens.queries

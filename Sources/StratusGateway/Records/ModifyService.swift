@@ -21,8 +21,8 @@ struct ModifyService: Sendable {
         let request = try ModifyRequest(input, limits: self.exchange.handler.limits, draws: &draws)
         let place = try self.exchange.requiredPlace(request.zone)
         let isAtomic = try self.isAtomic(request.atomic, in: place)
-        let (compiled, schema, sealer) = try await self.compile(
-            request, at: place, isAtomic: isAtomic)
+        let batch = try await self.compile(request, at: place, isAtomic: isAtomic)
+        let (compiled, schema) = (batch.operations, batch.schema)
 
         let failed = compiled.contains { if case .failure = $0 { true } else { false } }
         let accepted = compiled.compactMap { try? $0.get() }
@@ -44,14 +44,13 @@ struct ModifyService: Sendable {
         } else if isAtomic && failed {
             zone = try await self.exchange.summary(of: place)
             // Nothing will happen, and the client learns everything that is wrong at once.
-            var next = try await self.judge(modify, schema: schema).makeIterator()
+            let refusals = try await self.judge(modify, schema: schema, growth: batch.growth)
+            var next = refusals.makeIterator()
             for (position, result) in compiled.enumerated() {
                 guard case .success(let operation) = result, let refusal = next.next() else {
                     continue
                 }
-                if let refusal, !self.isMended(byGrowth: refusal) {
-                    items[position] = .refused(self.error(refusal, of: operation))
-                }
+                if let refusal { items[position] = .refused(self.error(refusal, of: operation)) }
             }
         } else if let buckets = place.buckets {
             zone = self.exchange.wantsSyncToken ? try await self.exchange.summary(of: place) : nil
@@ -89,7 +88,7 @@ struct ModifyService: Sendable {
             let saved = items.compactMap { item in
                 if case .saved(let record) = item { record } else { nil as Record? }
             }
-            let opened = try await self.exchange.opened(saved, with: sealer)
+            let opened = try await self.exchange.opened(saved, with: batch.sealer)
             return self.modifyAnswer(items, opened, request: request, zone: zone, at: place)
         } catch {
             // What the answer needs cannot be read. "Nothing was done" would be wrong by now.
@@ -173,9 +172,18 @@ struct ModifyService: Sendable {
 
     // MARK: Compiling
 
+    /// A request's operations, read by a schema.
+    private struct CompiledBatch {
+        var operations: [Result<RecordOperation, ClientError>]
+        var schema: Schema
+        var sealer: FieldSealer?
+        /// What the schema lacks for them. It does not grow by that: nothing of the batch happens.
+        var growth: [RecordType] = []
+    }
+
     private func compile(
         _ request: ModifyRequest, at place: ZonePlace, isAtomic: Bool
-    ) async throws -> ([Result<RecordOperation, ClientError>], Schema, FieldSealer?) {
+    ) async throws -> CompiledBatch {
         let storedTypes = try await self.storedTypes(request, at: place)
         // What a record may hold whose type nobody knows, only the newest schema says.
         var isFresh =
@@ -203,7 +211,10 @@ struct ModifyService: Sendable {
             var compiled = request.operations.map { compiler.compile($0) }
             for (position, error) in refused { compiled[position] = .failure(error) }
             let missing = compiler.missing.filter { refused[$0.operation] == nil }
-            if missing.isEmpty { return (compiled, compiler.schema, sealer) }
+            if missing.isEmpty {
+                return CompiledBatch(
+                    operations: compiled, schema: compiler.schema, sealer: sealer)
+            }
             if !isFresh {
                 // The schema in memory may be older than what somebody just made.
                 isFresh = true
@@ -213,13 +224,17 @@ struct ModifyService: Sendable {
             {
                 // A save that is refused makes no types and fields.
                 refused = try await self.refusedAnyway(
-                    compiled, by: compiler, at: place, isAtomic: isAtomic)
+                    compiled, lacking: missing, by: compiler, at: place, isAtomic: isAtomic)
                 for (position, error) in refused { compiled[position] = .failure(error) }
                 let mayHappen =
                     !isAtomic
                     || compiled.allSatisfy { if case .success = $0 { true } else { false } }
-                guard mayHappen else { return (compiled, compiler.schema, sealer) }
                 let wanted = missing.filter { refused[$0.operation] == nil }.map(\.type)
+                guard mayHappen else {
+                    return CompiledBatch(
+                        operations: compiled, schema: compiler.schema, sealer: sealer,
+                        growth: wanted)
+                }
                 if !wanted.isEmpty { _ = try await self.exchange.extendSchema(with: wanted) }
                 hasGrown = true
             } else {
@@ -229,7 +244,7 @@ struct ModifyService: Sendable {
                             ?? .success(operation)
                     }
                 }
-                return (closed, compiler.schema, sealer)
+                return CompiledBatch(operations: closed, schema: compiler.schema, sealer: sealer)
             }
         }
     }
@@ -248,38 +263,52 @@ struct ModifyService: Sendable {
         return try await keys.fieldSealer(of: place.database)
     }
 
-    /// Returns the other refusals of operations that need types or fields the schema lacks: a
-    /// record that exists, another tag, a zone that is not there.
+    /// Returns what is refused whatever the schema becomes: a record that exists, another tag, a
+    /// zone that is not there. The batch is judged by the schema as it will be, because a record of
+    /// a known type may need one of a type that this batch brings.
+    ///
+    /// What is refused brings nothing. So where an operation that brings something is refused, the
+    /// others are judged once more without it: the first that names a field says its type.
     private func refusedAnyway(
-        _ compiled: [Result<RecordOperation, ClientError>], by compiler: OperationCompiler,
+        _ compiled: [Result<RecordOperation, ClientError>],
+        lacking missing: [(operation: Int, type: RecordType)], by compiler: OperationCompiler,
         at place: ZonePlace, isAtomic: Bool
     ) async throws -> [Int: ClientError] {
-        // A bucket holds some of the records only.
-        guard place.buckets == nil else { return [:] }
-        var operations: [RecordOperation] = []
-        var positions: [Int] = []
-        for (position, result) in compiled.enumerated() {
-            guard case .success(let operation) = result else { continue }
-            operations.append(operation)
-            positions.append(position)
+        // A bucket holds some of the records only. Nodes of level 1 know no schema to come. What is
+        // wrong with the growth itself, the command says that makes it.
+        guard place.buckets == nil, self.exchange.handler.router.level.allows(.two),
+            case .success = SchemaRules.extending(compiler.schema, with: missing.map(\.type))
+        else { return [:] }
+        let positions = compiled.indices.filter {
+            if case .success = compiled[$0] { true } else { false }
         }
+        let operations = compiled.compactMap { try? $0.get() }
         var modify = ModifyRecords(
             database: place.database, zone: place.zone.name, isAtomic: isAtomic,
             drawnIncarnation: ZoneIncarnation(0), rules: self.exchange.rules, operations: operations
         )
         modify.resolvesAssets = operations.contains(where: \.hasAssets)
+        func judged(_ growth: [RecordType]) async throws -> [Int: RecordRefusal] {
+            let refusals = try await self.judge(modify, schema: compiler.schema, growth: growth)
+            return Dictionary(
+                uniqueKeysWithValues: zip(positions, refusals).compactMap { position, refusal in
+                    refusal.map { (position, $0) }
+                })
+        }
+        var refusals = try await judged(missing.map(\.type))
+        let spoilt = Set(missing.map(\.operation)).filter { position in
+            refusals[position].map { $0.reason != .fieldTypeMismatch } ?? false
+        }
+        if !spoilt.isEmpty, refusals.keys.contains(where: { !spoilt.contains($0) }) {
+            let left = missing.filter { !spoilt.contains($0.operation) }.map(\.type)
+            let again = try await judged(left)
+            refusals = refusals.filter { spoilt.contains($0.key) }.merging(again) { one, _ in one }
+        }
         var refused: [Int: ClientError] = [:]
-        for (index, refusal) in try await self.judge(modify, schema: compiler.schema).enumerated() {
-            guard let refusal, !self.isMended(byGrowth: refusal) else { continue }
-            refused[positions[index]] = self.error(refusal, of: operations[index])
+        for (position, operation) in zip(positions, operations) {
+            refused[position] = refusals[position].map { self.error($0, of: operation) }
         }
         return refused
-    }
-
-    /// Whether an operation was refused only because the schema has not grown yet.
-    private func isMended(byGrowth refusal: RecordRefusal) -> Bool {
-        self.exchange.handler.settings.growsSchema(in: self.exchange.route.container.environment)
-            && [.typeUnknown, .fieldUnknown].contains(refusal.reason)
     }
 
     /// The types of the records whose operations name none but bring fields: their fields are read
@@ -350,13 +379,17 @@ struct ModifyService: Sendable {
 
     /// Returns the partition's refusal of each operation in a batch, without carrying the batch
     /// out.
-    private func judge(_ modify: ModifyRecords, schema: Schema) async throws -> [RecordRefusal?] {
+    ///
+    /// - Parameter growth: what the schema is to grow by first.
+    private func judge(
+        _ modify: ModifyRecords, schema: Schema, growth: [RecordType]
+    ) async throws -> [RecordRefusal?] {
         let key = ShardKey.database(modify.database)
         var hasInstalled = false
         while true {
             let query = RecordQuery(
                 principal: self.exchange.principal,
-                .judge(JudgeAsk(modify, schemaVersion: schema.version)))
+                .judge(JudgeAsk(modify, schemaVersion: schema.version, growth: growth)))
             let answer = try await self.exchange.ask(query, at: key)
             switch try RecordAnswer(decoding: answer.body) {
             case .judged(let refusals) where refusals.count == modify.operations.count:

@@ -205,6 +205,7 @@ extension NumberFamily {
                     100: "held records", 110: "sealed records", 111: "lost files",
                     120: "wrapped keys", 123: "asset rows", 126: "database files",
                     140: "audience", 150: "bodies", 152: "older files",
+                    153: "judge by a schema to come",
                 ]
             )
         ], blocks: [20, 40, 44, 50, 60, 70, 100, 110, 120, 123, 126, 140, 150, 152])

@@ -57,7 +57,8 @@ extension RecordQuery: Levelled {
         case .page(let ask): ask.schemaVersion == nil ? 5 : 11
         case .schema: 6
         case .jobs: 7
-        case .judge(let ask): ask.modify.resolvesAssets ? 22 : 8
+        case .judge(let ask):
+            !ask.growth.isEmpty ? 153 : ask.modify.resolvesAssets ? 22 : 8
         case .use: 9
         case .work: 10
         case .subscriptions: 12

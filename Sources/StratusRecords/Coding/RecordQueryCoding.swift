@@ -15,6 +15,7 @@ package import StratusModel
 // |       | (`DocumentCoding.swift`), 50 buckets, 60 zone page, 70 key values                |
 // |       | (`KeyValueCoding.swift`), 71 their devices, a database (40 to 71: level 2),        |
 // |       | 100 held records, 120 wrapped keys (`RewrapCoding.swift`; level 2)                 |
+// |       | 153 judge by a schema to come: as 8, with the types to add, and a flag: 22 (level 2) |
 //
 // Every ask but 6 (a container), 7 (nothing), 10 (signed milliseconds), 41, 100 and 120 starts with
 // a database:
@@ -95,6 +96,10 @@ extension RecordQuery {
             writer.write(self.number)
             writer.write(ask.modify.database)
             writer.write(varint: ask.schemaVersion)
+            if !ask.growth.isEmpty {
+                writer.write(recordTypes: ask.growth)
+                writer.write(flag: ask.modify.resolvesAssets)
+            }
             var modify = ask.modify
             if modify.database.zoneBucket != nil { modify.database = modify.database.whole }
             modify.write(to: &writer)
@@ -209,17 +214,19 @@ extension RecordQuery {
         case 6: ask = .schema(try reader.container())
         case 7: ask = .jobs
         case 10: ask = .work(asOf: try reader.signed())
-        case 8, 22:
+        case 8, 22, 153:
             let database = try reader.database()
             let version = try reader.varint()
+            let growth = number == 153 ? try reader.recordTypes() : []
+            let resolvesAssets = number == 153 ? try reader.flag() : number == 22
             var modify = try ModifyRecords(from: &reader, container: database.container)
-            modify.resolvesAssets = number == 22
+            modify.resolvesAssets = resolvesAssets
             let expected = database.zoneBucket == nil ? database : database.whole
-            guard modify.database == expected else {
+            guard modify.database == expected, number != 153 || !growth.isEmpty else {
                 throw DecodingError(.malformed, at: reader.offset)
             }
             modify.database = database
-            ask = .judge(JudgeAsk(modify, schemaVersion: version))
+            ask = .judge(JudgeAsk(modify, schemaVersion: version, growth: growth))
         case 9: ask = .use(try reader.database())
         case 12:
             let database = try reader.database()

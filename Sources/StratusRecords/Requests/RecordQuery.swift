@@ -177,9 +177,12 @@ package struct JudgeAsk: Sendable, Equatable {
     package var modify: ModifyRecords
     /// The schema it was compiled for.
     package var schemaVersion: UInt64
+    /// The types and fields that the schema is to grow by before the batch is carried out.
+    package var growth: [RecordType]
 
-    package init(_ modify: ModifyRecords, schemaVersion: UInt64) {
+    package init(_ modify: ModifyRecords, schemaVersion: UInt64, growth: [RecordType] = []) {
         self.modify = modify
         self.schemaVersion = schemaVersion
+        self.growth = growth
     }
 }

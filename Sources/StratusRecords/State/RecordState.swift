@@ -223,7 +223,8 @@ package struct RecordState: Sendable {
     }
 
     /// Judges a batch without changing anything. When another partition has refused an operation of
-    /// an atomic batch, the client still learns what else is wrong with it.
+    /// an atomic batch, the client still learns what else is wrong with it. Where the schema is to
+    /// grow before the batch is carried out, the batch is judged by the schema as it will be.
     mutating func judge(
         _ ask: JudgeAsk, _ principal: Principal, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
@@ -238,8 +239,8 @@ package struct RecordState: Sendable {
             return .refused(RequestRefusal(.zoneNotFound, modify.zone))
         }
         var batch = RecordBatch(
-            modify, edit: edit, schema: schema?.schema, principal: principal,
-            sizeMax: self.bounds.modifySizeMax,
+            modify, edit: edit, schema: Self.schema(schema?.schema, grownBy: ask.growth),
+            principal: principal, sizeMax: self.bounds.modifySizeMax,
             room: try self.room(for: modify, in: edit, over: rows))
         _ = try batch.run(over: rows)
         return .judged(
@@ -249,6 +250,14 @@ package struct RecordState: Sendable {
                 }
                 return refusal
             })
+    }
+
+    /// A growth that is refused changes nothing.
+    private static func schema(_ schema: Schema?, grownBy growth: [RecordType]) -> Schema? {
+        guard !growth.isEmpty, let schema,
+            case .success(let grown) = SchemaRules.extending(schema, with: growth)
+        else { return schema }
+        return grown
     }
 
     /// Returns the refusal of the whole request, if there is one.
