@@ -23,8 +23,8 @@ final class ClusterWatch: Sendable {
         var troubledCount = 0
         /// Moves that the cluster plans or carries out, as this node last heard.
         var moveCount = 0
-        /// Partitions that have fewer replicas than wanted, as this node last heard: for want of
-        /// nodes.
+        /// Replicas that partitions lack, as this node last heard: they are being copied, or nodes
+        /// are wanting.
         var shortReplicaCount = 0
         /// Partitions that one look found led here and the look before did not.
         var takenCount = 0
@@ -58,8 +58,10 @@ final class ClusterWatch: Sendable {
             if replica.problem != nil { figures.troubledCount += 1 }
         }
         figures.ledCount = observed.count
+        // What a cluster keeps in its system partition, a node alone has by itself.
+        figures.leadsSystem =
+            self.cluster.formation.isAlone || observed.contains { $0.group == .system }
         for group in observed {
-            if group.group == .system { figures.leadsSystem = true }
             let members = Set(group.configuration.voters + group.configuration.learners)
             figures.behindCount += members.subtracting(group.caughtUp).count
             if group.configuration.isJoint || !group.configuration.learners.isEmpty {

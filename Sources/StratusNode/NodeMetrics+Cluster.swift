@@ -122,7 +122,10 @@ extension NodeMetrics {
         ) {
             $0.changingCount
         }
-        gauge("stratus_leads_system", "1 on the node that leads the system partition") {
+        gauge(
+            "stratus_leads_system",
+            "1 on the node that leads the system partition, and on a node alone"
+        ) {
             $0.leadsSystem ? 1 : 0
         }
         gauge("stratus_moves", "Moves of replicas that the cluster has under way") {
@@ -130,7 +133,7 @@ extension NodeMetrics {
         }
         gauge(
             "stratus_replicas_missing",
-            "Replicas that partitions of the cluster lack, because there are too few nodes"
+            "Replicas that partitions of the cluster lack: being copied, or for want of nodes"
         ) { $0.shortReplicaCount }
         metrics.gauge(
             "stratus_cluster_revision", "Changes of nodes and placement that this node follows"

@@ -104,6 +104,8 @@ import Testing
         #expect(value(#"stratus_data_bytes{part="rows"}"#) != nil)
         #expect(value("process_start_time_seconds") ?? 0 > 1.7e9)
         #expect(value("process_max_fds") ?? 0 > 0)
+        // Nobody else could lead it: no rule may take this node for a cluster without a leader.
+        #expect(value("stratus_leads_system") == 1)
         // Of this moment: the node has work of its own.
         #expect(value("stratus_replica_requests_waiting") ?? 100 < 100)
         #expect(value("stratus_storage_events_waiting") ?? 100 < 100)
