@@ -102,6 +102,8 @@ enum ClusterPages {
         json.member("featureLevel", Int64(view.settings.featureLevel))
         json.member("partitionCount", Int64(view.table.partitionCount))
         json.member("replicaCount", Int64(view.settings.replicaCount))
+        // As many as there are nodes for.
+        json.member("possibleReplicaCount", Int64(shares.replicaCount))
         json.key("shortfalls")
         json.beginArray()
         for shortfall in plan.shortfalls { json.write(Self.text(shortfall)) }

@@ -20,7 +20,7 @@ struct Diagnosis {
 
     var findings: [Finding] {
         self.nodeFindings + self.clockFindings + self.groupFindings + self.moveFindings
-            + self.levelFindings
+            + self.levelFindings + self.replicaFindings
             + ClusterFacts.array(self.cluster, "shortfalls").compactMap(\.string).map {
                 Finding(
                     alarm: .placement,
@@ -294,6 +294,31 @@ struct Diagnosis {
                         .map { "'\(names[$0] ?? "\($0)")'" }.joined(separator: " or ") + "."))
         }
         return all
+    }
+
+    /// Partitions that lack replicas for which there are nodes. Where nodes are wanting, the cluster
+    /// says so itself.
+    private var replicaFindings: [Finding] {
+        let wanted =
+            (self.cluster["possibleReplicaCount"] ?? self.cluster["replicaCount"])?.int64 ?? 0
+        let missing = ClusterFacts.array(self.cluster, "partitions").map {
+            max(0, wanted - Int64(ClusterFacts.array($0, "replicas").count))
+        }.filter { $0 > 0 }
+        guard !missing.isEmpty else { return [] }
+        let left = missing.reduce(0, +)
+        let isCopying = !ClusterFacts.array(self.cluster, "moves").isEmpty
+        return [
+            Finding(
+                alarm: .placement,
+                what: Self.partitions(missing.count) + " fewer replicas than wanted; "
+                    + (isCopying ? "copying, about \(left) left" : "\(left) are missing"),
+                advice: "Stop no node until they are there: it may hold the only replica. "
+                    + "'stratusctl doctor --wait 10m' waits for them.")
+        ]
+    }
+
+    private static func partitions(_ count: Int) -> String {
+        count == 1 ? "1 partition has" : "\(count) partitions have"
     }
 
     private var moveFindings: [Finding] {

@@ -137,6 +137,73 @@ import Testing
         #expect(findings.allSatisfy { !$0.advice.isEmpty })
     }
 
+    /// From one replica to three: whenever the doctor is content, every partition has its own.
+    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    func `doctor is silent about placement only where every partition has its replicas`(
+        seed: UInt64
+    ) throws {
+        var random = SeededGenerator(seed: seed)
+        var view = try ClusterPagesTests.view()
+        let nodes = [NodeID(1), NodeID(3), NodeID(4)]
+        let partitions = view.table.partitions
+        for partition in partitions { view.table.setReplicas([nodes[0]], of: partition) }
+        var missing = 2 * partitions.count
+        while true {
+            let cluster = ClusterPagesTests.Cluster(answer: .success(view))
+            let page = try JSONDocument(parsing: ClusterPages.json(view, cluster)).root
+            let health = try JSONDocument(parsing: Bytes(#"{"nodes": []}"#.utf8)).root
+            let findings = Diagnosis(cluster: page, earlier: page, health: health).findings
+                .filter { $0.alarm == .placement }
+            let short = partitions.count { view.table.replicas(of: $0).count < 3 }
+            #expect(findings.isEmpty == (short == 0), "seed \(seed), \(missing) missing")
+            if short == 0 { break }
+            // One line, however many they are.
+            #expect(findings.count == 1)
+            let what =
+                short == 1
+                ? "1 partition has fewer replicas than wanted; \(missing) are missing"
+                : "\(short) partitions have fewer replicas than wanted; \(missing) are missing"
+            #expect(findings[0].what == what)
+            let partition = try #require(
+                partitions.filter { view.table.replicas(of: $0).count < 3 }
+                    .randomElement(using: &random))
+            let held = view.table.replicas(of: partition)
+            view.table.setReplicas(held + [nodes[held.count]], of: partition)
+            missing -= 1
+        }
+    }
+
+    @Test
+    func `doctor says that replicas are being copied, and leaves want of nodes to the cluster`()
+        throws
+    {
+        func findings(_ page: String) throws -> [String] {
+            let health = try JSONDocument(parsing: Bytes(#"{"nodes": []}"#.utf8)).root
+            let cluster = try JSONDocument(parsing: Bytes(page.utf8)).root
+            let earlier = try JSONDocument(parsing: Bytes("{}".utf8)).root
+            return Diagnosis(cluster: cluster, earlier: earlier, health: health).findings.map(
+                \.what)
+        }
+        let two =
+            #""partitions": [{"partition": "0", "replicas": [1]}, {"partition": "1", "replicas": [1, 2]}]"#
+        let move = #""moves": [{"partition": "0", "number": 1, "from": null, "to": 2}]"#
+        #expect(
+            try findings(
+                #"{"revision": 3, "replicaCount": 3, "possibleReplicaCount": 3, \#(move), \#(two)}"#
+            )
+                == ["2 partitions have fewer replicas than wanted; copying, about 3 left"])
+        #expect(
+            try findings(
+                #"{"revision": 3, "replicaCount": 3, "possibleReplicaCount": 2, \#(move), \#(two)}"#
+            )
+                == ["1 partition has fewer replicas than wanted; copying, about 1 left"])
+        #expect(
+            try findings(
+                #"{"revision": 3, "replicaCount": 3, "possibleReplicaCount": 1, "moves": [], \#(two)}"#
+            )
+            .isEmpty)
+    }
+
     @Test func `doctor says who is missing where nobody leads the system partition`() async throws {
         var cluster = ClusterPagesTests.Cluster(answer: .failure(.unavailable))
         #expect(
