@@ -119,7 +119,7 @@ package enum PlantedBugTable {
     /// All but the first five belong to the mix `push`.
     package static let long: [PlantedBug: UInt64] = [
         .digestsNotCompared: 1, .electionsNeverBackOff: 27, .releaseForgetsFollowers: 1,
-        .startNotCompared: 1, .foundTakenAsHeld: 129,
+        .startNotCompared: 1, .foundTakenAsHeld: 209,
         .cursorMovedBeforePosted: 5, .sinceIgnored: 3, .onceKept: 3, .handedCountsAsTaken: 3,
         .oldestKeptWhenCoalesced: 3, .laneHoldsOthers: 3, .markClearedThoughNewer: 3,
         .nidDrawnAtSend: 27,
