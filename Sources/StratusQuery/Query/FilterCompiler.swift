@@ -298,10 +298,14 @@ package struct FilterCompiler: Sendable {
     static let operandCountMax = 10_000
 
     private func words(_ filter: RecordFilter) throws(QueryRefusal) -> [Bytes] {
-        if Tokeniser.hasWords(filter.operand, moreThan: Self.operandCountMax) {
+        let operand = filter.operand
+        // A word has at least one byte, so a short text need not be cut twice.
+        let size = Tokeniser.texts(operand).reduce(0) { $0 + $1.utf8.count }
+        if size > Self.operandCountMax,
+            Tokeniser.hasWords(operand, moreThan: Self.operandCountMax)
+        {
             throw .tooManyOperands(filter.comparator, Self.operandCountMax)
         }
-        let operand = filter.operand
         switch operand {
         case .scalar(.string(let text)):
             return Tokeniser.words(of: text)

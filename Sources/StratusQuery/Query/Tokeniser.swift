@@ -19,28 +19,26 @@ package enum Tokeniser {
 
     /// The words of `text`, folded, sorted, each once.
     package static func words(of text: String) -> [Bytes] {
-        var words = Set<Bytes>()
-        Self.visit(
-            text,
-            { word in
-                words.insert(word)
-                return true
-            })
-        return words.sorted { Bytes.isOrdered($0, before: $1) }
+        Self.words(of: CollectionOfOne(text))
     }
 
     /// The words of several texts, as those of one.
     package static func words(of texts: some Sequence<String>) -> [Bytes] {
-        var words = Set<Bytes>()
+        var all: [Bytes] = []
         for text in texts {
             Self.visit(
                 text,
                 { word in
-                    words.insert(word)
+                    all.append(word)
                     return true
                 })
         }
-        return words.sorted { Bytes.isOrdered($0, before: $1) }
+        // Sorted first: a set would hash every byte of every word.
+        all.sort { Bytes.isOrdered($0, before: $1) }
+        var words: [Bytes] = []
+        words.reserveCapacity(all.count)
+        for word in all where words.last != word { words.append(word) }
+        return words
     }
 
     /// Whether the text of a search has more than `limit` words, each as often as it stands there.
