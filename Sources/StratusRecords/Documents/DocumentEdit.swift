@@ -288,16 +288,15 @@ struct DocumentEdit {
         if let given = content {
             content = try self.ready(given, kind: kind, of: nil, basedOn: nil, rows)
         }
-        // What was in a removed one may still be on its way out: it would come back, and go.
-        if kind != .file {
-            let left: Int
-            do throws(StoreError) {
-                left = Int(try self.zone.referrerCounts(of: id, over: rows).deleteSelf)
-            } catch {
-                throw .store(error)
-            }
-            guard left == 0 else { throw .refused(.idInvalid, id) }
+        // What was in a removed one, or its contents, may still be on its way out: it would come
+        // back, and go.
+        let left: Int
+        do throws(StoreError) {
+            left = Int(try self.zone.referrerCounts(of: id, over: rows).deleteSelf)
+        } catch {
+            throw .store(error)
         }
+        guard left == 0 else { throw .refused(.idInvalid, id) }
         try self.checkFolder(folder, rows)
         try self.checkLocks(onMembersOf: folder, rows)
         if clash == .replace, kind == .file,

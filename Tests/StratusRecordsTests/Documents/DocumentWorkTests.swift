@@ -141,6 +141,22 @@ import Testing
         #expect(records.reduce(0) { $0 + $1.row.count } < 20_000)
     }
 
+    @Test func `an ID is taken again when the contents that had it are gone`() throws {
+        var own = try Self.bench(count: 5)
+        let last = DocumentBench.id(0x1004)
+        guard
+            case .documents = try own.outcome(
+                (0..<5).map { .remove(id: DocumentBench.id(0x1000 + $0), basedOn: nil) })
+        else { throw BenchError("refused") }
+        // Its item is gone, and its content waits for the job.
+        #expect(try own.item(last) == nil)
+        #expect(try own.refusal(own.create(0x1004, "again")) == .idInvalid)
+        try own.bench.finishJobs()
+        try own.file(0x1004, "again", [1])
+        #expect(try own.versions(last)?.count == 1)
+        #expect(try own.content(last) == [1])
+    }
+
     // MARK: Packages
 
     @Test func `a folder becomes a package only as far as the package may be large`() throws {
