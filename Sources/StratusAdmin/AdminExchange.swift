@@ -100,10 +100,19 @@ struct AdminExchange: Sendable {
     // MARK: Containers and schemas
 
     /// Registers a container that gets an addition. A container that was deleted or is being reset
-    /// gets none.
-    func admit(_ container: ContainerReference) async throws {
+    /// gets none. With `existing=1` in the query, one that nobody has made is refused: its name may
+    /// be mistyped.
+    ///
+    /// - Returns: whether the container was made by this.
+    @discardableResult
+    func admit(_ container: ContainerReference) async throws -> Bool {
         let registry = try self.registry
-        if try await registry.admit(container) { return }
+        try await self.requireAsAsked(container)
+        switch try await registry.admission(of: container) {
+        case .created: return true
+        case .known: return false
+        case .closed: break
+        }
         if try await registry.descriptor(of: container)?.state == .resetting {
             throw AdminRefusal(
                 409, "CONTAINER_RESETTING",
@@ -116,9 +125,20 @@ struct AdminExchange: Sendable {
                 + "been removed")
     }
 
+    func isKnown(_ container: ContainerReference) async throws -> Bool {
+        try await self.registry.descriptor(of: container) != nil
+    }
+
+    /// Refuses a container that nobody has made where the query says `existing=1`.
+    func requireAsAsked(_ container: ContainerReference) async throws {
+        if ["1", "true"].contains(self.query?["existing"]) {
+            try await self.requireKnown(container)
+        }
+    }
+
     /// Refuses a container that nobody has made: an empty list would look like an answer.
     func requireKnown(_ container: ContainerReference) async throws {
-        guard try await self.registry.descriptor(of: container) != nil else {
+        guard try await self.isKnown(container) else {
             throw AdminRefusal(
                 404, "NOT_FOUND",
                 "there is no container '\(container.container)' in \(container.environment.name): "

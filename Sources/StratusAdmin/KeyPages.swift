@@ -15,7 +15,9 @@ enum KeyPages {
         AdminRoute(
             "POST", "/v1/containers/{container}/environments/{environment}/keys",
             body: "name, publicKey (PEM)",
-            answer: "the id of the key"
+            answer:
+                "the id of the key, and whether this made the container (existing=1: it must be "
+                + "there)"
         ) { try await Self.addKey($0, $0.json(), in: $0.container()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}/keys/{key}",
@@ -28,11 +30,11 @@ enum KeyPages {
     ) async throws
         -> HTTPResponse
     {
-        try await exchange.admit(container)
         guard let pem = body["publicKey"]?.utf8 else {
             throw AdminRefusal.bad("'publicKey' is missing")
         }
         let name = try AdminExchange.name(body)
+        let isCreated = try await exchange.admit(container)
         switch try await exchange.access.addKey(name: name, pem: pem, in: container) {
         case .noKey:
             throw AdminRefusal.bad(
@@ -46,7 +48,10 @@ enum KeyPages {
         case .added(let id):
             await exchange.noteAfterwards("key add", "\(id) '\(name)'", container)
             var json = JSONWriter()
-            json.object { $0.member("id", id) }
+            json.object {
+                $0.member("id", id)
+                $0.member("created", isCreated)
+            }
             return AdminAnswer.json(json.finish(), status: 201)
         }
     }

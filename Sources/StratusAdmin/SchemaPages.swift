@@ -18,7 +18,9 @@ enum SchemaPages {
         ) { try await Self.show($0) },
         AdminRoute(
             "PUT", Self.path, need: .node, body: "the whole schema, in CloudKit's schema language",
-            answer: "the version and the changes (dryRun=1: nothing is changed)"
+            answer:
+                "the version, the changes, and whether this made the container (dryRun=1: nothing "
+                + "is changed; existing=1: the container must be there)"
         ) { try await Self.replace($0) },
         AdminRoute(
             "POST", Self.path + "/promote", need: .node,
@@ -36,7 +38,6 @@ enum SchemaPages {
 
     private static func replace(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let container = try exchange.container()
-        if exchange.services.directory != nil { try await exchange.admit(container) }
         guard container.environment == .development else {
             throw AdminRefusal(
                 409, "PRODUCTION_IS_CLOSED",
@@ -51,13 +52,33 @@ enum SchemaPages {
         do throws(SchemaTextError) { wanted = try SchemaText.read(text) } catch {
             throw AdminRefusal(400, "BAD_SCHEMA", error.description)
         }
+        // A file that cannot be read, and a mere look, make no container.
+        var isCreated = false
+        if exchange.services.directory != nil {
+            isCreated = try await Self.admit(container, exchange)
+        }
         do throws(NodeControlFailure) {
             let held = try await exchange.control.schema(of: container)
             let production = try await exchange.control.schema(of: Self.production(container))
             return try await Self.change(
                 held, SchemaRules.importing(wanted, over: held, production: production),
-                of: container, exchange)
+                of: container, exchange, isCreated: isCreated)
         } catch { return Self.answer(error) }
+    }
+
+    private static func isDry(_ exchange: AdminExchange) -> Bool {
+        ["1", "true"].contains(exchange.query?["dryRun"])
+    }
+
+    /// - Returns: whether the container was made by this.
+    private static func admit(
+        _ container: ContainerReference, _ exchange: AdminExchange
+    ) async throws -> Bool {
+        if Self.isDry(exchange), try await !exchange.isKnown(container) {
+            try await exchange.requireAsAsked(container)
+            return false
+        }
+        return try await exchange.admit(container)
     }
 
     /// Production becomes what development is, and keeps what only it has.
@@ -81,7 +102,7 @@ enum SchemaPages {
 
     private static func change(
         _ held: Schema, _ decided: Result<Schema, SchemaRefusal>, of container: ContainerReference,
-        _ exchange: AdminExchange
+        _ exchange: AdminExchange, isCreated: Bool? = nil
     ) async throws(NodeControlFailure) -> HTTPResponse {
         let schema: Schema
         switch decided {
@@ -90,7 +111,7 @@ enum SchemaPages {
             return AdminAnswer.error(409, "SCHEMA_CONFLICT", refusal.text)
         }
         let changes = SchemaChange.between(held, schema)
-        let isDry = ["1", "true"].contains(exchange.query?["dryRun"])
+        let isDry = Self.isDry(exchange)
         if !isDry, schema.version != held.version {
             try await exchange.control.install(schema, of: container)
             exchange.log.warning(
@@ -116,6 +137,7 @@ enum SchemaPages {
         json.beginArray()
         for change in changes { json.write(change.description) }
         json.endArray()
+        if let isCreated { json.member("created", isCreated) }
         json.endObject()
         return AdminAnswer.json(json.finish())
     }

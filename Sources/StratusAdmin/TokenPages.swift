@@ -15,7 +15,8 @@ enum TokenPages {
         AdminRoute(
             "POST", "/v1/containers/{container}/environments/{environment}/tokens",
             body: "name, origins, callbackURL, anyOrigin, receivesNames",
-            answer: "the token, shown this once, and its id"
+            answer: "the token, shown this once, its id, and whether this made the container "
+                + "(existing=1: it must be there)"
         ) { try await Self.createToken($0, $0.json(), in: $0.container()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}/tokens/{token}",
@@ -28,7 +29,6 @@ enum TokenPages {
     ) async throws
         -> HTTPResponse
     {
-        try await exchange.admit(container)
         let origins = body["origins"]?.array.map { $0.compactMap(\.string) } ?? []
         for origin in origins where WebOrigin(origin) == nil {
             throw AdminRefusal.bad("'\(origin)' is not an origin: write it as https://host[:port]")
@@ -50,8 +50,10 @@ enum TokenPages {
                 "a production token must say where sign-in may send its result: give "
                     + "'origins' or 'callbackURL', or 'anyOrigin' for any page")
         }
+        let name = try AdminExchange.name(body)
+        let isCreated = try await exchange.admit(container)
         let token = APIToken(
-            name: try AdminExchange.name(body), callbackURL: callback, origins: origins,
+            name: name, callbackURL: callback, origins: origins,
             receivesNames: body["receivesNames"]?.bool ?? false,
             createdMilliseconds: try exchange.store.now)
         let text = try await exchange.access.createToken(token, in: container)
@@ -62,6 +64,7 @@ enum TokenPages {
         json.object {
             $0.member("token", text)
             $0.member("id", id)
+            $0.member("created", isCreated)
         }
         return AdminAnswer.json(json.finish(), status: 201)
     }

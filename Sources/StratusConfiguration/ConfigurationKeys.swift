@@ -245,7 +245,10 @@ extension ConfigurationKey {
                 + "the master key shows nothing. It counts when a data directory is made, and a "
                 + "node with another value than its directory does not start: `stratus "
                 + "data-directory seal` and `unseal` convert the directory of a stopped node. "
-                + "Each node of a cluster may have its own value."),
+                + "Each node of a cluster may have its own value. Whoever copies the directory with "
+                + "its key can read it, and without `keys.sealingMaster` a node alone keeps the key "
+                + "there, as `token.key`: name a master key outside it. The start, `stratus config "
+                + "check` and `stratusctl doctor` warn until then."),
 
         ConfigurationKey(
             "assets.url", .text, nil, reloads: true,

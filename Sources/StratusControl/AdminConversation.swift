@@ -21,5 +21,13 @@ extension AdminConversation {
         }
     }
 
+    /// Says that a command made the container that it names. It stands apart from the answer, which
+    /// scripts read.
+    func tellCreation(_ document: JSONValue, of container: @autoclosure () -> String) {
+        guard document["created"]?.bool == true else { return }
+        Terminal.write(
+            "the container '\(container())' was not there: it was made\n", to: Terminal.errors)
+    }
+
     func show(_ text: String) -> ExitCode { Terminal.write(text) ? .success : .inputOutput }
 }

@@ -19,6 +19,10 @@ struct ContainerCommands: AdminConversation {
     private static let bucketCounts = (1...Bucket.countMax).filter(Bucket.isOffered).map { "\($0)" }
     private static let zoneBucketCounts = Array(Self.bucketCounts.dropFirst())
 
+    /// For commands that otherwise make the container.
+    static let existing = OptionDefinition.flag(
+        "existing", nil, "Refuse a container that is not there, instead of making it")
+
     static let definitions: [CommandDefinition] = [
         CommandDefinition(
             "container", "Containers, which hold the records of apps",

@@ -273,7 +273,13 @@ struct ControlCommands: AdminConversation {
             throw AdminClient.Failure(.missingInput, error.description)
         }
         let environment = self.invocation.value("environment")
-        let target = self.schemaTarget(environment) + (isDry ? "?dryRun=1" : "")
+        var query = isDry ? ["dryRun=1"] : []
+        if self.invocation.path == ["schema", "import"], self.invocation.flag("existing") {
+            query.append("existing=1")
+        }
+        let target =
+            self.schemaTarget(environment)
+            + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
         do throws(AdminClient.Failure) {
             return try self.changes(try await self.ask("PUT", target, body: text), isDry: isDry)
         } catch {
@@ -288,6 +294,7 @@ struct ControlCommands: AdminConversation {
     {
         if self.isJSON { return self.show(answer.text + "\n") }
         let document = try self.document(answer)
+        self.tellCreation(document, of: self.invocation.value("container"))
         let changes = document["changes"]?.array.map { $0.compactMap(\.string) } ?? []
         let version = document["version"]?.numberText ?? ""
         let end =

@@ -77,10 +77,12 @@ package enum ControlProgram {
                         discussion: [
                             "Removes types and fields that the file lacks. A field cannot "
                                 + "change its type. Only the development environment can be "
-                                + "imported into."
+                                + "imported into. A container that is not there is made, and the "
+                                + "command says so."
                         ],
                         options: [
-                            .flag("dry-run", nil, "Show what would change, and change nothing")
+                            .flag("dry-run", nil, "Show what would change, and change nothing"),
+                            ContainerCommands.existing,
                         ],
                         positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")],
                         examples: [

@@ -207,6 +207,10 @@ struct Diagnosis {
             "Bring back the nodes that are down: '\(name)' fetches missing copies of files from them. "
                 + "'stratusctl assets status' shows how many are missing, and the log of '\(name)' what "
                 + "cannot be read or written."
+        case "sealing":
+            "Make a key with 'openssl rand -hex 32' on another disk, name it in 'keys.masterFiles' "
+                + "and 'keys.sealingMaster' of '\(name)', and restart the node. Then run "
+                + "'stratusctl encryption-key rotate', and keep no copy of the directory from before."
         case "cluster", "member": "Stop '\(name)': it is no longer a member of the cluster."
         default: "Look at the log of '\(name)'."
         }

@@ -28,7 +28,8 @@ extension IdentityCommands {
                         "A production token must say where sign-in may send its result: "
                             + "--origins, --callback, or --any-origin. With --any-origin, any page "
                             + "that knows the token may ask people to sign in, and receives their "
-                            + "web-auth token."
+                            + "web-auth token.",
+                        "A container that is not there is made, and the command says so.",
                     ],
                     options: [
                         .value("name", .text("NAME"), required: true, "Its name"),
@@ -41,6 +42,7 @@ extension IdentityCommands {
                             "The sites that may use it, separated by commas: https://host[:port]"),
                         .flag("any-origin", nil, "Any site may use it"),
                         .flag("names", nil, "The app receives people's names"),
+                        ContainerCommands.existing,
                     ],
                     examples: [
                         .init(
@@ -64,11 +66,13 @@ extension IdentityCommands {
                     discussion: [
                         "The key must be an EC P-256 key in PEM form. Two live keys may have "
                             + "the same name, so that a new key can replace an old one without a "
-                            + "gap."
+                            + "gap.",
+                        "A container that is not there is made, and the command says so.",
                     ],
                     options: [
                         .value("name", .text("NAME"), required: true, "Its name"),
                         .value("public-key", .file, required: true, "The public key, PEM"),
+                        ContainerCommands.existing,
                     ],
                     examples: [
                         .init(

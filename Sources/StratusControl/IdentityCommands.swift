@@ -131,7 +131,13 @@ struct IdentityCommands: AdminConversation {
             $0.member("anyOrigin", isOpen)
             $0.member("receivesNames", self.invocation.flag("names"))
         }
-        return try await self.value("POST", self.place("tokens"), "token", body: json.finish())
+        return try await self.value(
+            "POST", self.placeOfAddition("tokens"), "token", body: json.finish())
+    }
+
+    /// A place where an addition makes the container, unless the caller forbids it.
+    private func placeOfAddition(_ rest: String) -> String {
+        self.place(rest) + (self.invocation.flag("existing") ? "?existing=1" : "")
     }
 
     private func addKey() async throws(AdminClient.Failure) -> ExitCode {
@@ -152,7 +158,7 @@ struct IdentityCommands: AdminConversation {
             $0.member("name", self.invocation.value("name"))
             $0.member("publicKey", text)
         }
-        return try await self.value("POST", self.place("keys"), "id", body: json.finish())
+        return try await self.value("POST", self.placeOfAddition("keys"), "id", body: json.finish())
     }
 
     // MARK: Users and roles
@@ -314,7 +320,9 @@ struct IdentityCommands: AdminConversation {
     {
         let answer = try await self.ask(method, path, body: body)
         if self.isJSON { return self.show(answer.text + "\n") }
-        return self.show((try self.document(answer)[key]?.string ?? "") + "\n")
+        let document = try self.document(answer)
+        self.tellCreation(document, of: self.invocation.value("container"))
+        return self.show((document[key]?.string ?? "") + "\n")
     }
 
     private func change(_ method: String, _ path: String, body: Bytes = [], said: String)

@@ -317,13 +317,15 @@ package final class CloudKitHandler: HTTPHandler {
     /// The body as an object, whatever its Content-Type says it is. None at all is an empty one.
     private func input(_ body: Bytes) throws(InputRefusal) -> Input {
         let document: JSONDocument
+        var limits = JSONLimits()
         do throws(JSONError) {
-            var limits = JSONLimits()
             // One field's broken value is that operation's error, not the request's.
             limits.keepsUnreadable = true
             document = try JSONDocument(
                 parsing: body.isEmpty ? Bytes("{}".utf8) : body, limits: limits)
         } catch {
+            // It may well be JSON.
+            if error.kind == .tooManyValues { throw .tooManyValues(limit: limits.valueCountMax) }
             throw .unreadableJSON(offset: error.offset)
         }
         guard let object = document.root.object else { throw .unreadableJSON(offset: 0) }

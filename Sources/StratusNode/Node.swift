@@ -76,6 +76,10 @@ package final class Node: Sendable {
 
         let peerCertificates = try PeerCertificates.make(settings)
         let health = Health()
+        if let warning = KeyBesideData.warning(settings) {
+            log.warning("a sealed data directory holds its own key", ["why": .text(warning)])
+            health.warn("sealing", warning)
+        }
         let metrics = Metrics()
         let loopCount = settings.integer("loopCount")
         let loops = EventLoop.group(

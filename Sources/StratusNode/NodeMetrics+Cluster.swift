@@ -12,6 +12,7 @@ extension NodeMetrics {
     static let components = [
         "starting", "stopping", "formation", "cluster", "member", "data", "refused", "peers",
         "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail", "assets", "push",
+        "sealing",
     ]
 
     private static let certificateHelp =

@@ -43,9 +43,10 @@ package enum AddressGuard {
         var port: UInt16 = 443
         if let colon = authority.lastIndex(of: ":") {
             let digits = authority[authority.index(after: colon)...]
-            guard let number = UInt16(digits), number > 0, number == 443 || allowsPrivate else {
-                throw .port
-            }
+            // `UInt16` takes a sign and leading zeros, which no browser writes.
+            guard let number = UInt16(digits), digits == String(number), number > 0,
+                number == 443 || allowsPrivate
+            else { throw .port }
             port = number
             host = authority[..<colon]
         }

@@ -4,6 +4,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 import Testing
+import WireScenarios
 
 @testable import StratusGateway
 
@@ -47,6 +48,10 @@ import Testing
         (
             "no JSON", .init(InputRefusal.unreadableJSON(offset: 7)), .badRequest, 400,
             "BadRequestException: Unexpected input: no JSON at byte 7"
+        ),
+        (
+            "too many values", .init(InputRefusal.tooManyValues(limit: 1 << 20)), .badRequest, 400,
+            "BadRequestException: Unexpected input: more than 1,048,576 values"
         ),
         (
             "a missing key", .init(InputRefusal.missingKey("zones")), .badRequest, 400,
@@ -407,6 +412,25 @@ import Testing
             InputRefusal.unknownOperation(String(repeating: "x", count: 10_000))
         ).reason
         #expect(reason.utf8.count < 100)
+    }
+
+    @Test func `a body of too many values is not said to be no JSON`() async throws {
+        let town = Neighbourhood()
+        let container = try await town.makeContainer()
+        let token = try await town.apiToken()
+        for (count, text) in [(1 << 20, "more than 1,048,576 values"), (300, "300 records are")] {
+            let values = Array("0,".utf8)
+            var body = Array("{\"records\":[".utf8)
+            body.reserveCapacity(3 << 20)
+            for _ in 1..<count { body += values }
+            body += Array("0]}".utf8)
+            let answer = try await town.send(
+                WireRequest(
+                    method: "POST",
+                    target: "/database/1/\(container)/development/public/records/lookup?ckAPIToken="
+                        + token, headers: [], body: body))
+            #expect(answer.status == 400 && answer.text.contains(text), "\(answer.text)")
+        }
     }
 
     @Test(arguments: HTTPRefusal.allCases)

@@ -17,6 +17,8 @@ import Testing
 
     @Test(arguments: [
         "http://push.example.net/", "ftp://push.example.net/", "https:/push.example.net",
+        "https://push.example.net:+443/", "https://push.example.net:0443/",
+        "https://push.example.net:/", "https://push.example.net:-0/",
         "https://user@push.example.net/", "https://push.example.net:8443/", "https://localhost/",
         "https://push.localhost/", "https://127.0.0.1/", "https://2130706433/",
         "https://0x7f000001/",

@@ -46,6 +46,16 @@ extension ClientError {
             }
     }
 
+    /// With a comma before each three digits.
+    private static func grouped(_ number: Int) -> String {
+        var text = ""
+        for (place, digit) in String(number).reversed().enumerated() {
+            if place > 0, place % 3 == 0 { text = "," + text }
+            text = String(digit) + text
+        }
+        return text
+    }
+
     package init(_ refusal: InputRefusal) {
         let input = "BadRequestException: Unexpected input"
         self =
@@ -75,6 +85,8 @@ extension ClientError {
             case .bodyCutShort: Self(.badRequest, "the request ended before its body did")
             case .unreadableJSON(let offset):
                 Self(.badRequest, "\(input): no JSON at byte \(offset)")
+            case .tooManyValues(let limit):
+                Self(.badRequest, "\(input): more than \(Self.grouped(limit)) values")
             case .missingKey(let key):
                 Self(.badRequest, "BadRequestException: missing required field '\(key)'")
             case .unexpectedInput(let key): Self(.badRequest, "\(input): '\(key)'")

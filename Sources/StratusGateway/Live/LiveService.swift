@@ -112,6 +112,11 @@ struct LiveService: Sendable {
         FeedPlace(container: exchange.route.container, scope: .private, owner: exchange.caller)
     }
 
+    /// The same for a token of somebody else and for one that nobody drew: nobody learns which
+    /// tokens are genuine.
+    private static let unknownToken = ClientError(
+        .notFound, "the token is not one that the caller has registered")
+
     /// The notifications of a token that the caller has registered in this container.
     private func news(
         _ request: LiveRequest, _ seat: PollSeat, besides databases: Set<DatabaseID>
@@ -122,7 +127,7 @@ struct LiveService: Sendable {
         try self.exchange.requireLevel(.two)
         let handler = self.exchange.handler
         guard let token = PollToken(text: text, handler.tokens) else {
-            throw InputRefusal.unexpectedInput(key: "token")
+            throw Self.unknownToken
         }
         var taken = TakenNews()
         if case .after(let text) = place {
@@ -135,7 +140,7 @@ struct LiveService: Sendable {
             container: self.exchange.route.container, userRecordName: self.exchange.caller,
             besides: databases, feedCount: request.feeds.count - 1, taken: taken)
         guard try await poll.open(until: self.exchange.deadline) else {
-            throw ClientError(.notFound, "the token is not one that the caller has registered")
+            throw Self.unknownToken
         }
         return LiveNews(poll: poll, token: token)
     }

@@ -19,6 +19,7 @@ package enum InputRefusal: Error, Sendable, Hashable {
     case noRoomForBody
     case noRoomToWait
     case unreadableJSON(offset: Int)
+    case tooManyValues(limit: Int)
     case missingKey(String)
     /// A key holds something of the wrong shape, or a word that is none of the allowed ones.
     case unexpectedInput(key: String)

@@ -121,16 +121,31 @@ package struct ContainerRegistry: Sendable {
         return result
     }
 
+    package enum Admission: Sendable, Hashable {
+        /// There was none: it was made.
+        case created
+        case known
+        /// It was deleted and nobody created it again, or it is being reset.
+        case closed
+    }
+
     /// Makes a container known that is used without having been created.
-    ///
+    package func admission(
+        of container: ContainerReference
+    ) async throws(RouteError) -> Admission {
+        if let known = try await self.descriptor(of: container) {
+            return known.state == .active ? .known : .closed
+        }
+        return switch try await self.create(container, zoneBuckets: self.zoneBuckets) {
+        case .created: .created
+        case .exists(let known): known.state == .active ? .known : .closed
+        case .isErasing: .closed
+        }
+    }
+
     /// - Returns: false where it was deleted, and nobody created it again.
     package func admit(_ container: ContainerReference) async throws(RouteError) -> Bool {
-        if let known = try await self.descriptor(of: container) { return known.state == .active }
-        return switch try await self.create(container, zoneBuckets: self.zoneBuckets) {
-        case .created: true
-        case .exists(let known): known.state == .active
-        case .isErasing: false
-        }
+        try await self.admission(of: container) != .closed
     }
 
     /// Shuts a container for everybody. Nil: there is none, or nothing is left of it.

@@ -58,6 +58,25 @@ package protocol RowReader {
         _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
         _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
     ) throws(StoreError)
+    /// The first bytes of a row, at most `sizeMax` of them.
+    func head(
+        _ table: Table, _ key: borrowing RawSpan, sizeMax: Int
+    ) throws(StoreError) -> Bytes?
+}
+
+extension RowReader {
+    package func head(
+        _ table: Table, _ key: borrowing RawSpan, sizeMax: Int
+    ) throws(StoreError) -> Bytes? {
+        var found: Bytes?
+        // No other key lies between them. The rest of a large row is not copied.
+        let next = Bytes(copying: key) + [0]
+        try unsafe self.scan(table, from: key, to: next.span.bytes, descending: false) { _, row in
+            found = Bytes(copying: row.extracting(first: sizeMax))
+            return .stop
+        }
+        return found
+    }
 }
 
 /// Reads and writes rows; StratusRecords decides over these.

@@ -22,13 +22,19 @@ enum ConfigurationCommands {
                     asJSON: isJSON)
             }
         }
+        let warnings =
+            result.problems.isEmpty
+            ? [KeyBesideData.warning(result.settings)].compactMap(\.self) : []
         if isJSON {
-            Terminal.write(Self.json(result.problems))
+            Terminal.write(Self.json(result.problems, warnings))
         } else {
             for unknown in result.unknownVariables {
                 Terminal.write("ignored: \(unknown)\n", to: Terminal.errors)
             }
             for problem in result.problems { Terminal.write("\(problem)\n", to: Terminal.errors) }
+            for warning in warnings {
+                Terminal.write("\(path): warning: \(warning)\n", to: Terminal.errors)
+            }
             if result.problems.isEmpty { Terminal.write("\(path): good\n") }
         }
         return result.problems.isEmpty ? .success : .configuration
@@ -73,7 +79,9 @@ enum ConfigurationCommands {
         return refusal.code
     }
 
-    private static func json(_ problems: [ConfigurationProblem]) -> String {
+    private static func json(
+        _ problems: [ConfigurationProblem], _ warnings: [String]
+    ) -> String {
         var json = JSONWriter()
         json.beginObject()
         json.member("good", problems.isEmpty)
@@ -88,6 +96,8 @@ enum ConfigurationCommands {
             json.member("text", problem.text)
             if let suggestion = problem.suggestion { json.member("suggestion", suggestion) }
         }
+        json.key("warnings")
+        json.array { for warning in warnings { $0.write(warning) } }
         json.endObject()
         return String(decoding: json.finish(), as: UTF8.self) + "\n"
     }

@@ -6,6 +6,10 @@ extension RowReader {
         try unsafe self.row(table, key.span.bytes)
     }
 
+    func head(_ table: Table, _ key: Bytes, sizeMax: Int) throws(StoreError) -> Bytes? {
+        try unsafe self.head(table, key.span.bytes, sizeMax: sizeMax)
+    }
+
     /// The first `limit` rows of `[start, end)`, or the last ones when `descending`; fewer once
     /// they come to `sizeMax` bytes.
     func rows(

@@ -51,6 +51,22 @@ package enum AccessRules {
         }.map(\.role)
     }
 
+    /// Whether there are types of which `principal` may not read every record.
+    static func hidesTypes(
+        of schema: Schema?, in database: DatabaseID, _ principal: Principal
+    ) -> Bool {
+        guard let schema, database.scope == .public, principal.kind != .system,
+            principal.kind != .administrator
+        else { return false }
+        return schema.types.contains { type in
+            // What everybody reads is most of it, and is told without looking at roles.
+            let isOpen = type.grants.contains {
+                $0.role == "_world" && $0.permissions.contains(.read)
+            }
+            return !isOpen && Self.visible(type, in: database, principal) != .all
+        }
+    }
+
     /// Which records of `type` `principal` may read: known before any of them is looked at, so that
     /// a query does the same work whatever the others hold.
     package static func visible(

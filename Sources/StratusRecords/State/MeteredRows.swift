@@ -51,6 +51,16 @@ package struct MeteredRows<Rows: RowReader>: RowReader {
         return row
     }
 
+    /// Counted as what was asked for, whatever the rest of the row has.
+    package func head(
+        _ table: Table, _ key: borrowing RawSpan, sizeMax: Int
+    ) throws(StoreError) -> Bytes? {
+        self.meter.countSeek()
+        let head = try self.rows.head(table, key, sizeMax: sizeMax)
+        if let head { self.meter.countRow(key.byteCount + head.count) }
+        return head
+    }
+
     package func scan(
         _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
         _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep

@@ -129,6 +129,9 @@ extension RecordState {
             ask.database.scope == .public
             ? try self.cache.schema(ask.database.container, over: rows) : nil
         let id = ZoneID(name: ask.zone, owner: ask.database.owner)
+        let hides = AccessRules.hidesTypes(of: schema?.schema, in: ask.database, principal)
+        // Where each name was answered first. By bytes: names that are equivalent are not equal.
+        var written: [Bytes: Range<Int>] = [:]
         var writer = AnswerWriter()
         writer.begin(.lookup)
         writer.bytes.write(count: ask.names.count)
@@ -141,11 +144,24 @@ extension RecordState {
                 writer.bytes.write(3 as UInt8)
                 continue
             }
+            // A name that is repeated is read once: many reads of one row would tell by their time
+            // whether it is there.
+            let bytes = Bytes(name.utf8)
+            if let known = written[bytes] {
+                writer.bytes.write(raw: Bytes(writer.bytes.bytes[known]))
+                continue
+            }
+            let start = writer.bytes.bytes.count
+            defer {
+                if ask.names.count > 1 { written[bytes] = start..<writer.bytes.bytes.count }
+            }
             var row: Bytes?
-            if let zone { row = try rows.row(.record, Keys.record(zone.number, name)) }
-            guard let row, try RecordRow.isLive(row),
-                try Self.mayRead(row, in: ask.database, principal, schema?.schema)
-            else {
+            if let zone {
+                row = try Self.visibleRow(
+                    Keys.record(zone.number, name), hides: hides, in: ask.database, principal,
+                    schema?.schema, over: rows)
+            }
+            guard let row else {
                 writer.bytes.write(2 as UInt8)
                 writer.bytes.write(RecordRefusal(.notFound))
                 continue
@@ -155,6 +171,28 @@ extension RecordState {
         }
         writer.write(zone?.summary(name: ask.zone))
         return writer.bytes.bytes
+    }
+
+    /// The bytes of a row that hold a record's type and creator, whatever their lengths.
+    private static let headSizeMax = 1_024
+
+    /// The row of a live record that the caller may read.
+    ///
+    /// - Parameter hides: whether the caller may not read some record. What is not visible is then
+    ///   read no further than its head, so that its size does not show.
+    private static func visibleRow(
+        _ key: Bytes, hides: Bool, in database: DatabaseID, _ principal: Principal,
+        _ schema: Schema?, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bytes? {
+        if hides {
+            guard let head = try rows.head(.record, key, sizeMax: Self.headSizeMax),
+                try RecordRow.isLive(head), try Self.mayRead(head, in: database, principal, schema)
+            else { return nil }
+            if head.count < Self.headSizeMax { return head }
+        }
+        guard let row = try rows.row(.record, key), try RecordRow.isLive(row) else { return nil }
+        if !hides, try !Self.mayRead(row, in: database, principal, schema) { return nil }
+        return row
     }
 
     /// Whether `principal` may read the record of this row. Only a public database asks.

@@ -217,7 +217,7 @@ import Testing
         let zones = (0..<17).map { "zone=z\($0)" }.joined(separator: "&")
         for query in [
             "", zones, "zone=", "zone=A&zone=A", "zone=A&zone=B&syncToken=x", "database=maybe",
-            "token=abc", "zone=A&lastEventID=a%2Cb", "token=\(String(repeating: "0", count: 64))",
+            "zone=A&lastEventID=a%2Cb",
         ] {
             let answer = await stage.open(query)
             #expect(answer.status == 400, "\(query)")
@@ -228,8 +228,20 @@ import Testing
             stage.caller.acting(as: .other("x")).target(
                 "private/live", query: "token=\(Self.escaped(token))"))
         #expect(other.status == 404)
+        // A forged one cannot be told from somebody else's.
+        for forged in ["abc", String(repeating: "0", count: 64)] {
+            let answer = await stage.open("token=\(forged)")
+            #expect(answer.status == 404, "\(forged)")
+            #expect(Self.reason(answer) == Self.reason(other), "\(forged)")
+        }
         let position = await stage.open("token=\(Self.escaped(token))", after: "AbCd")
         #expect(position.status == 400)
+    }
+
+    /// Of a refusal.
+    private static func reason(_ client: LiveClient) -> String? {
+        guard case .bytes(let bytes) = client.response.body else { return nil }
+        return try? JSONDocument(parsing: bytes).root["reason"]?.string
     }
 
     @Test func `only the private database has changes to follow`() async throws {

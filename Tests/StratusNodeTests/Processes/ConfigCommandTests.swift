@@ -33,6 +33,28 @@ import Testing
                 """)
     }
 
+    @Test func `a key beside the data is told`() async throws {
+        let inside = self.directory.path + "/data"
+        let outside = try self.directory.write("7.key", String(repeating: "0a", count: 32))
+        for (more, isTold) in [
+            ("", true), ("keys: {sealingMaster: 7, masterFiles: ['7=\(outside)']}", false),
+            ("keys: {sealingMaster: 7, masterFiles: ['7=\(inside)/7.key']}", true),
+        ] {
+            let path = try self.directory.write(
+                "sealed.json5", "{dataDirectory: '\(inside)', storage: {atRest: true}, \(more)}")
+            let ended = try await Program.run("stratus", ["config", "check", path])
+            #expect(ended.code == ExitCode.success.rawValue, "\(ended.errors)")
+            #expect(ended.output == "\(path): good\n")
+            #expect(
+                ended.errors.contains("name a master key outside it") == isTold, "\(ended.errors)")
+            if isTold { #expect(ended.errors.contains("'\(inside)/")) }
+            let json = try await Program.run("stratus", ["config", "check", "--json", path]).output
+            #expect(json.contains("whoever copies this directory") == isTold, "\(json)")
+        }
+        let clear = try self.directory.write("clear.json5", "{dataDirectory: '\(inside)'}")
+        #expect(try await Program.run("stratus", ["config", "check", clear]).errors.isEmpty)
+    }
+
     @Test func `the problems come as JSON for a script`() async throws {
         let path = try self.directory.write("a.json5", "{loopCount: -1}")
         let ended = try await Program.run("stratus", ["config", "check", "--json", path])
@@ -40,7 +62,8 @@ import Testing
         #expect(
             ended.output == #"{"good":false,"problems":[{"at":"\#(path):1:13","file":"\#(path)","#
                 + #""line":1,"column":13,"key":"loopCount","#
-                + #""text":"must be a whole number from 0 to 256, not -1.0"}]}"# + "\n")
+                + #""text":"must be a whole number from 0 to 256, not -1.0"}],"warnings":[]}"#
+                + "\n")
     }
 
     @Test func `operator review D13: a key that is not the certificate's is named by its file`()

@@ -102,6 +102,48 @@ import Testing
         #expect(try await dev.stop() == 0)
     }
 
+    @Test func `a container that a command makes is named, and may be refused`() async throws {
+        let dev = try await Dev(self.directory.path + "/mistyped")
+        let schema = try self.directory.write(
+            "app.ckdb", "DEFINE SCHEMA RECORD TYPE A (x INT64);")
+        let key = try self.directory.write(
+            "public.pem",
+            """
+            -----BEGIN PUBLIC KEY-----
+            MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAELy+nI94qJ4M9Cmb9kWaI+xsp5PMk
+            2VigHeiVQ4nmP4126SbZh+q4Cc6XqeZ6K7Id/wDKtxBeVlViCQT4G5zMew==
+            -----END PUBLIC KEY-----
+
+            """)
+        let commands: [(String, [String])] = [
+            ("one", ["schema", "import", schema]), ("two", ["token", "create", "--name", "t"]),
+            ("three", ["key", "add", "--name", "k", "--public-key", key]),
+        ]
+        for (name, command) in commands {
+            let place = ["--container", "iCloud.org.example.\(name)"]
+            let refused = try await dev.control(command + place + ["--existing"])
+            #expect(refused.code != 0, "\(command)")
+            #expect(refused.errors.contains("there is no container"), "\(refused.errors)")
+            let made = try await dev.control(command + place)
+            #expect(made.code == 0 && made.errors.contains("it was made"), "\(made.errors)")
+            if name == "three" { continue }
+            let again = try await dev.control(command + place + ["--existing", "--json"])
+            #expect(again.code == 0 && again.output.contains(#""created":false"#), "\(again)")
+        }
+        // To look makes nothing.
+        let looked = try await dev.control([
+            "schema", "diff", "--container", "iCloud.org.example.four", schema,
+        ])
+        #expect(looked.code == 0, "\(looked.errors)")
+        let list = try await dev.control(["container", "list"]).output
+        #expect(list.contains("example.three") && !list.contains("example.four"), "\(list)")
+        let json = try await dev.control([
+            "--json", "token", "create", "--name", "t", "--container", "iCloud.org.example.five",
+        ])
+        #expect(json.output.contains(#""created":true"#), "\(json.output)")
+        #expect(try await dev.stop() == 0)
+    }
+
     @Test func `D6 a listener for metrics serves them to everybody, and nothing else`()
         async throws
     {

@@ -75,7 +75,12 @@ import Testing
         #expect(refused.errors.contains("stratus data-directory unseal"), "\(refused.errors)")
         let next = try await NodeProcessTests.Dev(
             self.data, environment: ["STRATUS_STORAGE_AT_REST": "true"])
+        // Its key lies beside what it seals.
+        let doctor = try await next.control("doctor", "--wait", "20s")
+        #expect(doctor.output.contains("whoever copies this directory can read it"), "\(doctor)")
+        #expect(doctor.output.contains("openssl rand -hex 32"), "\(doctor)")
         #expect(try await next.stop() == 0)
+        #expect(next.running.errors.contains("name a master key outside it"))
         #expect(next.running.errors.contains("before-sealing"), "the start names what is left")
 
         try await self.expect(
