@@ -16,11 +16,9 @@ package import StratusModel
 ///   reads (§6.4) and to learn that it is cut off (§6.2). No leases (§6.4.1).
 /// - Membership changes are joint (§4.3), never single-server steps.
 ///
-/// Invariants, checked after every event by ``requireInvariants(since:)``:
+/// Invariants:
 /// - `handed <= min(commit, durable)`: only what is committed and durable here is applied.
 /// - `commit` never falls; entries at or below it are never cut.
-///
-/// And one that ``say(_:to:speaksOfVote:into:)`` keeps:
 /// - Nothing is said in a term before the term is durable, and no vote before the vote is.
 package struct RaftGroup: ConsensusCore, Equatable {
     /// The state that a replica finds on its own disk when it starts.
@@ -261,7 +259,6 @@ package struct RaftGroup: ConsensusCore, Equatable {
         _ event: Event, at now: MonotonicTime, into actions: inout [Action]
     ) {
         let first = actions.count
-        let before = Before(self)
         switch event {
         case .started:
             self.armElection(at: now)
@@ -331,7 +328,6 @@ package struct RaftGroup: ConsensusCore, Equatable {
             }
         }
         self.settle(at: now, from: first, into: &actions)
-        self.requireInvariants(since: before)
     }
 
     /// Orders what the events have made possible: the write first, then the rest as it came.

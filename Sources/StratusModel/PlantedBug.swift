@@ -82,14 +82,11 @@ package struct PlantedBugs: Sendable, Equatable {
         private var bugs: [PlantedBug]
         package init(_ bugs: [PlantedBug] = []) { self.bugs = bugs }
         package func contains(_ bug: PlantedBug) -> Bool { self.bugs.contains(bug) }
-        package var isEmpty: Bool { self.bugs.isEmpty }
         package static let isPossible = true
     #else
         package init() {}
         @inline(__always)
         package func contains(_ bug: PlantedBug) -> Bool { false }
-        @inline(__always)
-        package var isEmpty: Bool { true }
         package static let isPossible = false
     #endif
 }
