@@ -13,7 +13,7 @@ def encoded(data):
 
 
 class WordSubscriptions(Attack):
-    """560 subscriptions of 122 words that match nothing, followed by devices and polls of one user; then twenty records."""
+    """As many subscriptions of 122 words that match nothing as one owner may have, followed by devices and polls of one user; then twenty records."""
 
     name, seconds, cost = "news: subscriptions of many words with devices and polls", 5.0, 12.0
     is_last, outlives, shrinks = True, True, True
@@ -24,16 +24,18 @@ class WordSubscriptions(Attack):
         return {"recordType": "L", "filterBy": [
             {"fieldName": "t", "comparator": "CONTAINS_ALL_TOKENS", "fieldValue": {"value": text}} for text in words]}
 
-    count_of = {"subscriptions": 560, "devices": 100, "polls": 100}
+    # 16,000 operands of one owner.
+    count_of = {"subscriptions": 131, "devices": 100, "polls": 100}
 
     def prepare(self):
         client = Client(self.stand.gateways[0], self.user)
         self.stand.control("push", "vapid", "create", "--container", HOSTILE, "--contact", "mailto:push@example.org")
-        for start in range(0, self.count_of["subscriptions"], 80):
+        count = self.count_of["subscriptions"]
+        for start in range(0, count, 80):
             client.must("subscriptions", lambda: client.records("subscriptions/modify", {"operations": [
                 {"operationType": "create", "subscription": {
                     "subscriptionID": f"s{number}", "subscriptionType": "query", "query": self.subscription(number),
-                    "firesOn": ["create", "update"]}} for number in range(start, start + 80)]}))
+                    "firesOn": ["create", "update"]}} for number in range(start, min(start + 80, count))]}))
         share = 1 if self.is_long else 4
         for number in range(self.count_of["devices"] // share):
             # Nobody listens there, and nothing matches, so nothing is sent.
