@@ -146,15 +146,13 @@ extension RecordState {
             }
             // A name that is repeated is read once: many reads of one row would tell by their time
             // whether it is there.
-            let bytes = Bytes(name.utf8)
-            if let known = written[bytes] {
+            let bytes = ask.names.count > 1 ? Bytes(name.utf8) : nil
+            if let bytes, let known = written[bytes] {
                 writer.bytes.write(raw: Bytes(writer.bytes.bytes[known]))
                 continue
             }
             let start = writer.bytes.bytes.count
-            defer {
-                if ask.names.count > 1 { written[bytes] = start..<writer.bytes.bytes.count }
-            }
+            defer { if let bytes { written[bytes] = start..<writer.bytes.bytes.count } }
             var row: Bytes?
             if let zone {
                 row = try Self.visibleRow(
