@@ -232,14 +232,14 @@ let package = Package(
             name: "StratusModelTests", dependencies: ["StratusModel"], swiftSettings: tests),
         .testTarget(
             name: "StratusCodingTests", dependencies: ["StratusModel", "StratusCoding"],
-            resources: [.copy("Golden")], swiftSettings: tests),
+            exclude: ["Golden"], swiftSettings: tests),
         .testTarget(
             name: "HouseTests", dependencies: [],
             swiftSettings: tests),
         .testTarget(
             name: "StratusPlacementTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
-            resources: [.copy("Golden")], swiftSettings: tests),
+            exclude: ["Golden"], swiftSettings: tests),
         .testTarget(
             name: "StratusConsensusTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],
@@ -252,7 +252,7 @@ let package = Package(
                 "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
                 "StratusSimulation",
             ],
-            resources: [.copy("Golden")], swiftSettings: tests),
+            exclude: ["Golden"], swiftSettings: tests),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
             exclude: ["Fixtures"], swiftSettings: tests),
@@ -280,7 +280,7 @@ let package = Package(
                 "StratusCluster", "StratusSealing",
                 "StratusRuntime", "StratusDoubles",
             ],
-            resources: [.copy("Golden")], swiftSettings: tests + planted),
+            exclude: ["Golden"], swiftSettings: tests + planted),
         .testTarget(
             name: "StratusAssetsTests",
             dependencies: [

@@ -16,8 +16,8 @@ extension NodeQuestion: Levelled {
         case .offer: 7
         case .attend: 8
         case .stirred: 9
-        case .support: 32
-        case .remains: 121
+        case .support: 10
+        case .remains: 11
         }
     }
     package var level: FeatureLevel { NumberFamily.nodeQuestion.needed(by: self.number) }
@@ -31,8 +31,8 @@ extension NodeReply: Levelled {
         case .observed: 2
         case .done: 3
         case .health: 4
-        case .support: 32
-        case .remains: 121
+        case .support: 5
+        case .remains: 6
         }
     }
     package var level: FeatureLevel { NumberFamily.nodeReply.needed(by: self.number) }
@@ -54,7 +54,7 @@ extension ClusterDirectory: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-/// The file, and the value in the view. Only clusters of level 2 and above have either.
+/// The file, and the value in the view.
 extension ClusterMaster: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }

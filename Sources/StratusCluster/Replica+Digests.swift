@@ -35,7 +35,7 @@ extension Replica {
         let digest = self.state.digest
         // What is said belongs to no term, but no message may name one that is not on disk.
         let term = self.raft.durableHardState.term
-        if self.level.allows(.two), term > .zero {
+        if term > .zero {
             for member in configuration.members where member != self.node {
                 let message = ConsensusMessage(term: term, .digest(index: index, digest))
                 effects.append(.send(message, to: member))

@@ -74,9 +74,11 @@ package final class Replica {
         /// A read that answers in pages ends its page after this. A page's work is counted, too:
         /// this is for what counting misjudges.
         package var readTimeMax: Duration = .milliseconds(100)
-        /// Whether joint configurations wait for copies, from feature level 2 on. The owner must
-        /// then say `.copiesHeld`.
-        package var awaitsCopies = false
+        /// See ``RaftTuning/awaitsCopies``.
+        package var awaitsCopies: Bool {
+            get { self.raft.awaitsCopies }
+            set { self.raft.awaitsCopies = newValue }
+        }
         /// A state that failed is tried again after this.
         package var retryDelay: Duration = .milliseconds(100)
         package init() {}
@@ -463,9 +465,6 @@ package final class Replica {
         guard !self.isRunning else { return }
         self.isRunning = true
         defer { self.isRunning = false }
-        if self.tuning.awaitsCopies, !self.raft.awaitsCopies, self.level.now >= .two {
-            self.raft.awaitCopies()
-        }
         var actions: [RaftGroup.Action] = []
         var next = 0
         while next < self.pendingEvents.count {
@@ -498,8 +497,6 @@ package final class Replica {
                     truncateFrom: write.truncateFrom, entries: write.entries)
             ])
         case .send(let message, let to):
-            // Builds below level 2 do not read it.
-            if case .acknowledged = message.body, !self.level.allows(.two) { return }
             effects.append(.send(message, to: to))
         case .sendFromLog(let to, let term, let previous, let through, let commit):
             self.sendFromLog(

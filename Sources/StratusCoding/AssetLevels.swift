@@ -1,16 +1,15 @@
 package import StratusModel
 
-// What is written of assets. Every reader of these formats came with level 2, so nobody writes them
-// below it.
+// What is written of assets.
 
 extension PackFormat: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension BodyCoding: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension CopyMessage: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }

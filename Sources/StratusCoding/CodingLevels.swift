@@ -15,7 +15,6 @@ extension MailCommand: Levelled {
         switch self {
         case .deliver: 1
         case .release: 2
-        case .beginEpoch: 3
         }
     }
     package var level: FeatureLevel { NumberFamily.mailCommand.needed(by: self.number) }
@@ -25,19 +24,19 @@ extension PeerMessage: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 {
         switch self {
-        case .hello(let hello): hello.data == nil ? 1 : 5
-        case .welcome(let welcome): welcome.data == nil ? 2 : 6
+        case .hello: 1
+        case .welcome: 2
         case .refusal: 3
         case .taken: 4
-        case .join: 7
-        case .admission: 8
-        case .starts: 9
-        case .purpose: 10
-        case .heartbeat: 16
-        case .consensus: 32
-        case .request: 48
-        case .response: 49
-        case .copy: 64
+        case .join: 5
+        case .admission: 6
+        case .starts: 7
+        case .purpose: 8
+        case .heartbeat: 9
+        case .consensus: 10
+        case .request: 11
+        case .response: 12
+        case .copy: 13
         }
     }
     package var level: FeatureLevel { NumberFamily.peerMessage.needed(by: self.number) }

@@ -5,20 +5,19 @@ package import StratusModel
 // | bytes      | what                                                                          |
 // | ---------- | ----------------------------------------------------------------------------- |
 // | 1          | format, 1                                                                     |
-// | 1          | kind: 1 deliver, 2 release, 3 begin epoch                                      |
-// | 2 + 2      | deliver and release: sender, receiver                                          |
-// | varint     | epoch                                                                         |
+// | 1          | kind: 1 deliver, 2 release                                                    |
+// | 2 + 2      | sender, receiver                                                              |
 // | …          | deliver: count of mails, each one as below                                     |
 // | varint, time | release: everything through this number was received, as of this time        |
 //
 // A mail: varint number, time it was sent at, prefixed body. A time: signed milliseconds, varint
 // count.
 //
-// Mail outcome, format 1: 1 format; 1 kind: 1 received (varint through, time), 2 other epoch
-// (varint), 3 released, 4 begun, 5 refused. Answered, and never remembered.
+// Mail outcome, format 1: 1 format; 1 kind: 1 received (varint through, time), 2 released,
+// 3 refused. Answered, and never remembered.
 //
 // Outbox ask, format 1: 1 format, count of receivers left out, each 2 bytes, varints bags, mails,
-// bytes. Outbox, format 1: 1 format, varints epoch, waiting mails, their bytes; flag more; count of
+// bytes. Outbox, format 1: 1 format, varints waiting mails, their bytes; flag more; count of
 // piles, each 2 receiver and a count of mails. Neither is ever stored.
 
 extension MailCommand {
@@ -29,17 +28,12 @@ extension MailCommand {
         case .deliver(let bag):
             writer.write(1 as UInt8)
             writer.write(bag.route)
-            writer.write(varint: bag.epoch)
             writer.write(bag.mails)
         case .release(let receipt):
             writer.write(2 as UInt8)
             writer.write(receipt.route)
-            writer.write(varint: receipt.epoch)
             writer.write(varint: receipt.through)
             writer.write(receipt.at)
-        case .beginEpoch(let epoch):
-            writer.write(3 as UInt8)
-            writer.write(varint: epoch)
         }
         return writer.bytes
     }
@@ -50,15 +44,12 @@ extension MailCommand {
         switch try reader.byte() {
         case 1:
             let route = try reader.mailRoute()
-            let epoch = try reader.varint()
-            self = .deliver(MailBag(route, epoch: epoch, try reader.mails()))
+            self = .deliver(MailBag(route, try reader.mails()))
         case 2:
             let route = try reader.mailRoute()
-            let epoch = try reader.varint()
             let through = try reader.varint()
             self = .release(
-                MailReceipt(route, epoch: epoch, through: through, at: try reader.hybridTime()))
-        case 3: self = .beginEpoch(try reader.varint())
+                MailReceipt(route, through: through, at: try reader.hybridTime()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -83,12 +74,8 @@ extension MailOutcome {
             writer.write(1 as UInt8)
             writer.write(varint: through)
             writer.write(time)
-        case .otherEpoch(let epoch):
-            writer.write(2 as UInt8)
-            writer.write(varint: epoch)
-        case .released: writer.write(3 as UInt8)
-        case .begun: writer.write(4 as UInt8)
-        case .refused: writer.write(5 as UInt8)
+        case .released: writer.write(2 as UInt8)
+        case .refused: writer.write(3 as UInt8)
         }
         return writer.bytes
     }
@@ -100,10 +87,8 @@ extension MailOutcome {
         case 1:
             let through = try reader.varint()
             self = .received(through: through, at: try reader.hybridTime())
-        case 2: self = .otherEpoch(try reader.varint())
-        case 3: self = .released
-        case 4: self = .begun
-        case 5: self = .refused
+        case 2: self = .released
+        case 3: self = .refused
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -144,7 +129,6 @@ extension Outbox {
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 256)
         writer.write(1 as UInt8)
-        writer.write(varint: self.epoch)
         writer.write(varint: self.waitingCount)
         writer.write(varint: self.waitingSize)
         writer.write(flag: self.hasMore)
@@ -159,7 +143,7 @@ extension Outbox {
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         try reader.firstFormat()
-        self.init(epoch: try reader.varint())
+        self.init()
         self.waitingCount = try reader.varint()
         self.waitingSize = try reader.varint()
         self.hasMore = try reader.flag()

@@ -5,31 +5,28 @@ package import StratusModel
 // | kind | message   | body                                                                       |
 // | ---- | --------- | -------------------------------------------------------------------------- |
 // | 1    | hello     | 8 "STRATUSP", 8 + 8 cluster: high, low, 4 node, 8 incarnation, 4 receiver, |
-// |      |           | 2 oldest and 2 newest protocol, 4 feature level, text name                 |
-// | 2    | welcome   | 2 protocol, 8 incarnation, 4 feature level                                 |
+// |      |           | 2 oldest and 2 newest protocol, 4 feature level, 8 + 8 identity of the     |
+// |      |           | data directory: high, low, text name                                       |
+// | 2    | welcome   | 2 protocol, 8 incarnation, 4 feature level, 8 + 8 identity as in 1          |
 // | 3    | refusal   | 1 reason, text                                                             |
 // | 4    | taken     | 8 bytes taken since the link was opened                                    |
-// | 5    | hello     | as 1, with 8 + 8 identity of the data directory before the name            |
-// | 6    | welcome   | as 2, then 8 + 8 identity of the data directory: high, low                 |
-// | 7    | join      | 8 "STRATUSP", text name, text address, varint weight, text rack,           |
+// | 5    | join      | 8 "STRATUSP", text name, text address, varint weight, text rack,           |
 // |      |           | varint feature level, prefixed token                                       |
-// | 8    | admission | 4 node, prefixed view                                                      |
-// | 9    | starts    | 8 count, varint of those remembered, the incarnations of those, 8 each     |
-// | 10   | purpose   | 1: 0 ordinary, 1 bulk                                                      |
-// | 16   | heartbeat | `NodeHeartbeat`                                                            |
-// | 32   | consensus | 2 group, `ConsensusMessage`                                                |
-// | 48   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then       |
+// | 6    | admission | 4 node, prefixed view                                                      |
+// | 7    | starts    | 8 count, varint of those remembered, the incarnations of those, 8 each     |
+// | 8    | purpose   | 1: 0 ordinary, 1 bulk                                                      |
+// | 9    | heartbeat | `NodeHeartbeat`                                                            |
+// | 10   | consensus | 2 group, `ConsensusMessage`                                                |
+// | 11   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then       |
 // |      |           | 1 with prefixed `Command`, 2 with 1 kind and the prefixed query, or 3 with |
 // |      |           | a prefixed question for the node itself                                    |
-// | 49   | response  | varint number, 1 answer, see below                                         |
-// | 64   | copy      | `CopyMessage`                                                              |
+// | 12   | response  | varint number, 1 answer, see below                                         |
+// | 13   | copy      | `CopyMessage`                                                              |
 //
 // One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command`
-// begin with a version of their own. Kinds 1 to 3, 5 and 6 never change. The protocol that both
-// sides agreed on decides which other kinds there are, and their formats. This is protocol 3. A
-// link begins with kind 10 in it, and then has kind 9. Protocol 2 has no kinds 10 and 64, and
-// protocol 1 no kind 9 either. Kinds 1 and 2 are still read, so that a build that sends them can be
-// refused with a reason.
+// begin with a version of their own. Kinds 1 to 3 never change. The protocol that both sides agreed
+// on decides which other kinds there are, and their formats. This is protocol 1. A link begins with
+// kind 8 in it, and then has kind 7.
 //
 // | answer | means           | followed by                                   |
 // | ------ | --------------- | --------------------------------------------- |
@@ -47,7 +44,7 @@ extension PeerMessage {
         var writer = ByteWriter(reserving: 96)
         switch self {
         case .hello(let hello):
-            writer.write(hello.data == nil ? 1 : 5 as UInt8)
+            writer.write(1 as UInt8)
             writer.write(raw: Self.mark)
             writer.write(fixed: hello.cluster.high)
             writer.write(fixed: hello.cluster.low)
@@ -57,22 +54,18 @@ extension PeerMessage {
             writer.write(fixed: hello.protocolMin)
             writer.write(fixed: hello.protocolMax)
             writer.write(fixed: hello.featureLevel)
-            if let data = hello.data {
-                writer.write(fixed: data.high)
-                writer.write(fixed: data.low)
-            }
+            writer.write(fixed: hello.data.high)
+            writer.write(fixed: hello.data.low)
             writer.write(text: hello.name)
         case .welcome(let welcome):
-            writer.write(welcome.data == nil ? 2 : 6 as UInt8)
+            writer.write(2 as UInt8)
             writer.write(fixed: welcome.protocolVersion)
             writer.write(fixed: welcome.incarnation.raw)
             writer.write(fixed: welcome.featureLevel)
-            if let data = welcome.data {
-                writer.write(fixed: data.high)
-                writer.write(fixed: data.low)
-            }
+            writer.write(fixed: welcome.data.high)
+            writer.write(fixed: welcome.data.low)
         case .join(let join):
-            writer.write(7 as UInt8)
+            writer.write(5 as UInt8)
             writer.write(raw: Self.mark)
             writer.write(text: join.name)
             writer.write(text: join.address)
@@ -81,7 +74,7 @@ extension PeerMessage {
             writer.write(varint: UInt64(join.featureLevel))
             writer.write(prefixed: join.token)
         case .admission(let admission):
-            writer.write(8 as UInt8)
+            writer.write(6 as UInt8)
             writer.write(fixed: admission.node.raw)
             writer.write(prefixed: admission.view)
         case .refusal(let refusal):
@@ -89,7 +82,7 @@ extension PeerMessage {
             writer.write(refusal.reason.rawValue)
             writer.write(text: refusal.text)
         case .starts(let starts):
-            writer.write(9 as UInt8)
+            writer.write(7 as UInt8)
             writer.write(fixed: starts.count)
             writer.write(count: starts.incarnations.count)
             for incarnation in starts.incarnations { writer.write(fixed: incarnation.raw) }
@@ -97,25 +90,25 @@ extension PeerMessage {
             writer.write(4 as UInt8)
             writer.write(fixed: count)
         case .heartbeat(let heartbeat):
-            writer.write(16 as UInt8)
+            writer.write(9 as UInt8)
             writer.write(raw: heartbeat.encoded())
         case .consensus(let group, let message):
-            writer.write(32 as UInt8)
+            writer.write(10 as UInt8)
             writer.write(fixed: group.raw)
             writer.write(raw: message.encoded())
         case .request(let request):
-            writer.write(48 as UInt8)
+            writer.write(11 as UInt8)
             request.write(into: &writer)
         case .response(let response):
-            writer.write(49 as UInt8)
+            writer.write(12 as UInt8)
             response.write(into: &writer)
         case .purpose(let purpose):
-            writer.write(10 as UInt8)
+            writer.write(8 as UInt8)
             writer.write(purpose.rawValue)
         case .copy(let message):
             let bytes = message.encoded()
             writer = ByteWriter(reserving: bytes.count + 1)
-            writer.write(64 as UInt8)
+            writer.write(13 as UInt8)
             writer.write(raw: bytes)
         }
         return writer.bytes
@@ -123,9 +116,8 @@ extension PeerMessage {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let kind = try reader.byte()
-        switch kind {
-        case 1, 5:
+        switch try reader.byte() {
+        case 1:
             guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 1) }
             let cluster = ClusterID(high: try reader.fixed64(), low: try reader.fixed64())
             let node = NodeID(try reader.fixed32())
@@ -133,50 +125,49 @@ extension PeerMessage {
             let receiver = NodeID(try reader.fixed32())
             let (least, most) = (try reader.fixed16(), try reader.fixed16())
             let level = try reader.fixed32()
-            let data = kind == 5 ? try Self.data(reading: &reader) : nil
+            let data = try Self.data(reading: &reader)
             self = .hello(
                 PeerHello(
                     cluster: cluster, node: node, name: try reader.text(),
                     incarnation: incarnation, receiver: receiver, protocolMin: least,
                     protocolMax: most, featureLevel: level, data: data))
-        case 2, 6:
-            var welcome = PeerWelcome(
-                protocolVersion: try reader.fixed16(),
-                incarnation: NodeIncarnation(try reader.fixed64()),
-                featureLevel: try reader.fixed32())
-            if kind == 6 { welcome.data = try Self.data(reading: &reader) }
-            self = .welcome(welcome)
+        case 2:
+            self = .welcome(
+                PeerWelcome(
+                    protocolVersion: try reader.fixed16(),
+                    incarnation: NodeIncarnation(try reader.fixed64()),
+                    featureLevel: try reader.fixed32(), data: try Self.data(reading: &reader)))
         case 3:
             guard let reason = PeerRefusal.Reason(rawValue: try reader.byte()) else {
                 throw DecodingError(.malformed, at: 1)
             }
             self = .refusal(PeerRefusal(reason, try reader.text()))
         case 4: self = .taken(try reader.fixed64())
-        case 7:
+        case 5:
             guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 1) }
             self = .join(
                 PeerJoin(
                     name: try reader.text(), address: try reader.text(),
                     weight: try reader.varint32(), rack: try reader.text(),
                     featureLevel: try reader.varint32(), token: try reader.prefixed()))
-        case 8:
+        case 6:
             self = .admission(
                 PeerAdmission(
                     node: NodeID(try reader.fixed32()), view: try reader.prefixed()))
-        case 9: self = .starts(try Self.starts(reading: &reader))
-        case 10:
+        case 7: self = .starts(try Self.starts(reading: &reader))
+        case 8:
             guard let purpose = PeerPurpose(rawValue: try reader.byte()) else {
                 throw DecodingError(.malformed, at: 1)
             }
             self = .purpose(purpose)
-        case 16: self = .heartbeat(try NodeHeartbeat(decoding: reader.raw(reader.remaining)))
-        case 32:
+        case 9: self = .heartbeat(try NodeHeartbeat(decoding: reader.raw(reader.remaining)))
+        case 10:
             let group = GroupID(try reader.fixed16())
             self = .consensus(
                 group, try ConsensusMessage(decoding: reader.raw(reader.remaining)))
-        case 48: self = .request(try PeerRequest(reading: &reader))
-        case 49: self = .response(try PeerResponse(reading: &reader))
-        case 64: self = .copy(try CopyMessage(decoding: reader.raw(reader.remaining)))
+        case 11: self = .request(try PeerRequest(reading: &reader))
+        case 12: self = .response(try PeerResponse(reading: &reader))
+        case 13: self = .copy(try CopyMessage(decoding: reader.raw(reader.remaining)))
         default: throw DecodingError(.malformed, at: 0)
         }
         try reader.finish()

@@ -25,10 +25,10 @@ package import StratusModel
 // | 11   | resigned         |                                                              |
 // | 12   | snapshot chunk   | identity, varint sequence, 1 is last, prefixed bytes         |
 // | 13   | snapshot answer  | varint index, varint next, 1 unneeded                        |
-// | 14   | digest           | varint index, 8 + 8 digest; from feature level 2             |
-// | 15   | held ask         | nothing; from feature level 2                                |
-// | 16   | held             | varint index; from feature level 2                           |
-// | 60   | acknowledged     | point; from feature level 2                                  |
+// | 14   | digest           | varint index, 8 + 8 digest                                   |
+// | 15   | held ask         | nothing                                                      |
+// | 16   | held             | varint index                                                 |
+// | 17   | acknowledged     | point                                                        |
 //
 // A point is varint index, varint term. The entries of an append follow `previous` without a gap,
 // so their indices are not written. An identity is point, hybrid time (signed, 2), configuration
@@ -142,7 +142,7 @@ extension ConsensusMessage {
                 StateDigest(high: try reader.fixed64(), low: try reader.fixed64()))
         case 15: body = .heldAsk
         case 16: body = .held(through: LogIndex(try reader.varint()))
-        case 60: body = .acknowledged(through: try LogPoint(reading: &reader))
+        case 17: body = .acknowledged(through: try LogPoint(reading: &reader))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -208,7 +208,7 @@ extension ConsensusMessage.Body {
         case .digest: 14
         case .heldAsk: 15
         case .held: 16
-        case .acknowledged: 60
+        case .acknowledged: 17
         }
     }
 }

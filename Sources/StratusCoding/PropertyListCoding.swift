@@ -23,7 +23,7 @@ package import StratusModel
 // No value is nested more than 32 levels deep.
 
 extension PropertyListValue: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 64)

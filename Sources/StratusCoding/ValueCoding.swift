@@ -23,8 +23,8 @@ package import StratusModel
 // |           | doubles, then what is present, in that order; the timestamp a signed varint   |
 // | reference | 1 byte action, text record name, text zone name, text zone owner              |
 // | asset     | 1 byte of presence bits (1 receipt, 2 reference checksum, 4 wrapping key,     |
-// |           | 8 asset: feature level 2), text file checksum, signed varint size, then the   |
-// |           | present texts in that order, then the asset: 16 bytes, the high one first     |
+// |           | 8 asset), text file checksum, signed varint size, then the present texts in   |
+// |           | that order, then the asset: 16 bytes, the high one first                      |
 
 extension ByteWriter {
     package mutating func write(_ value: FieldValue) {

@@ -20,10 +20,6 @@ extension RaftGroup {
 
     // MARK: The gate of joint configurations
 
-    /// All members can answer from here on: a joint configuration is left only when the incoming
-    /// voters have their copies.
-    package mutating func awaitCopies() { self.awaitsCopies = true }
-
     /// The gate of this reign, if it waits.
     var openGate: Gate? {
         guard let gate = self.gate, self.role == .leader, gate.term == self.term,

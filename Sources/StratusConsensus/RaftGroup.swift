@@ -147,7 +147,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// This replica has every copy that entries through here have named, synced.
     var copiesHeld = LogIndex.zero
     /// See ``RaftTuning/awaitsCopies``.
-    package internal(set) var awaitsCopies: Bool
+    package let awaitsCopies: Bool
 
     // MARK: What this call to `handle` has gathered
 

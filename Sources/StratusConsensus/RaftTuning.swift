@@ -42,8 +42,7 @@ package struct RaftTuning: Sendable, Equatable {
     /// Messages held back until the term or vote they speak of is on stable storage.
     package var heldMessageCountMax = 64
     /// Whether a joint configuration is left only when a majority of the incoming voters has every
-    /// copy that was named before it. The shells must then say `.copiesHeld`, and all members must
-    /// be of feature level 2: see ``RaftGroup/awaitCopies()``.
+    /// copy that was named before it. The shells must then say `.copiesHeld`.
     package var awaitsCopies = false
 
     package init() {}

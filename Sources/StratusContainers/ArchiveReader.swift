@@ -32,7 +32,6 @@ struct ArchiveReader: Sendable {
     func subscriptions(
         of user: String, in database: DatabaseID, isShared: Bool
     ) async throws -> [Subscription] {
-        guard self.store.router.level.allows(.two) else { return [] }
         guard
             case .subscriptions(let found) = try await self.ask(
                 .subscriptions(database, isShared: isShared, names: nil), at: .database(database),
@@ -43,12 +42,6 @@ struct ArchiveReader: Sendable {
 
     /// A page of a key-value store.
     func keyValues(of database: DatabaseID, after: FeedPosition?) async throws -> KeyValuesPage {
-        guard self.store.router.level.allows(.two) else {
-            let start = FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
-            return KeyValuesPage(
-                isFromStart: true, entries: [], position: start, moreComing: false,
-                use: KeyValueUse())
-        }
         let ask = KeyValuesAsk(database: database, after: after)
         guard
             case .keyValues(let page) = try await self.ask(
@@ -59,7 +52,6 @@ struct ArchiveReader: Sendable {
 
     /// The devices that have changed a key-value store.
     func keyValueDevices(of database: DatabaseID) async throws -> [KeyValueDevice] {
-        guard self.store.router.level.allows(.two) else { return [] }
         guard
             case .keyValueDevices(let devices) = try await self.ask(
                 .keyValueDevices(database), at: .database(database))
@@ -80,7 +72,6 @@ struct ArchiveReader: Sendable {
 
     /// Removes all that a user is subscribed to in a database that is not the user's own.
     func forgetSubscriptions(of user: String, in database: DatabaseID) async throws {
-        guard self.store.router.level.allows(.two) else { return }
         _ = try await self.store.submit(
             .followNews(
                 FollowNews(
@@ -138,18 +129,12 @@ struct ArchiveReader: Sendable {
         var names: [String] = []
         var after: String?
         while true {
-            let zones: [ZoneAnswer]
-            let isPaged = self.store.router.level.allows(.two)
-            switch try await self.ask(
-                isPaged
-                    ? .zonePage(database, after: after, limit: 2_000)
-                    : .zones(database, names: nil), at: .database(database))
-            {
-            case .zones(let all): (zones, after) = (all, nil)
-            case .zonePage(let page, let next): (zones, after) = (page, next)
-            default: throw RouteError.refused("no zones where some were asked for")
-            }
-            for case .zone(let summary) in zones { names.append(summary.name) }
+            guard
+                case .zonePage(let page, let next) = try await self.ask(
+                    .zonePage(database, after: after, limit: 2_000), at: .database(database))
+            else { throw RouteError.refused("no zones where some were asked for") }
+            for case .zone(let summary) in page { names.append(summary.name) }
+            after = next
             if after == nil { return names }
         }
     }

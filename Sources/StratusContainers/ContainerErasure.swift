@@ -56,12 +56,10 @@ package struct ContainerErasure: Sendable {
         for part in descriptor.publicDatabase(of: container).parts {
             try await self.erase(part, &progress)
         }
-        var kinds: [IdentityKey.Kind] = [.apiToken, .serverKey, .usedLink]
-        // Below level 2 nobody has made one, and not everybody could read the question.
-        if self.store.router.level.allows(.two) {
-            // The key last: what it seals is of no use without it.
-            kinds += [.keyRotation, .pushKey, .containerKey]
-        }
+        // The key last: what it seals is of no use without it.
+        let kinds: [IdentityKey.Kind] = [
+            .apiToken, .serverKey, .usedLink, .keyRotation, .pushKey, .containerKey,
+        ]
         for kind in kinds {
             let rows = try await self.rows(
                 kind, of: container, limit: IdentityCommand.editCountMax)

@@ -14,8 +14,7 @@ extension Directory {
         let descriptor = try await self.registry.descriptor(of: container)
         let database = (descriptor?.publicDatabase(of: container) ?? PublicDatabase(of: container))
             .part(of: name)
-        let level = self.store.router.level
-        let floor = level.allows(.two) ? descriptor?.layout.tagFloor ?? 0 : 0
+        let floor = descriptor?.layout.tagFloor ?? 0
         let schema = try await self.schema(of: container)
         let outcome = try await self.makeUserRecord(name, in: database, schema, above: floor)
         if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {

@@ -122,7 +122,7 @@ extension IdentityStore {
     {
         let outcome = try await self.router.submit(
             RecordCommand.schema(
-                .install(schema, withLongTexts: self.router.level.allows(.two))
+                .install(schema)
             ).enveloped(
                 container: container, identity: self.world.drawIdentity(),
                 deadlineMilliseconds: self.now + 10_000, schemaVersion: schema.version,

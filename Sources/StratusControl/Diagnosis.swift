@@ -191,7 +191,7 @@ struct Diagnosis {
         case "mail":
             "If the receiver does not answer, repair its partition: see the other findings "
                 + "about it. If the receiver cannot read the mail, bring every node to the newest "
-                + "release. If the epoch differs or mail is missing, one partition was restored "
+                + "release. If mail is missing, one partition was restored "
                 + "alone: restore the whole cluster."
         case "refused":
             "Compare 'cluster.peers', the secret and the certificates of '\(name)' with those of "

@@ -2,7 +2,7 @@ package import StratusCoding
 package import StratusModel
 
 // The body of a register command, versions 1 and 2. They differ only in their number, and exist so
-// that there is a format of feature level 2 to upgrade to
+// that there is a format of the next feature level to upgrade to
 //
 // | bytes    | what                                                                     |
 // | -------- | ------------------------------------------------------------------------ |
@@ -31,7 +31,7 @@ package enum RegisterCommand: Sendable, Equatable {
     /// - Parameter level: what all replicas can read.
     package func encoded(for level: FeatureLevel = .one) -> Bytes {
         var writer = ByteWriter()
-        writer.write((level >= .two ? 2 : 1) as UInt8)
+        writer.write((level >= .next ? 2 : 1) as UInt8)
         switch self {
         case .write(let register, let value):
             writer.write(1 as UInt8)

@@ -140,11 +140,6 @@ struct Exchange {
         DatabaseID(container: self.route.container, scope: .private, owner: self.caller)
     }
 
-    /// Refuses what older members of the cluster do not know.
-    func requireLevel(_ level: FeatureLevel) throws(RouteError) {
-        guard self.handler.router.level.allows(level) else { throw .upgrading }
-    }
-
     /// Refuses a caller without a user. A caller with only an API token may read what the world may
     /// read, and nothing else.
     func requireUser() async throws {
@@ -285,7 +280,7 @@ struct Exchange {
     /// What a command makes begins above every tag that the container had before it was made again.
     private func raise(_ command: inout RecordCommand) {
         let floor = self.authentication.layout.tagFloor
-        guard floor != 0, self.handler.router.level.allows(.two) else { return }
+        guard floor != 0 else { return }
         if case .modifyRecords(let modify) = command, modify.zone != ZoneID.defaultName { return }
         command.tagFloor = floor
     }
@@ -312,7 +307,7 @@ struct Exchange {
 
     func install(_ schema: Schema, at key: ShardKey) async throws {
         let outcome = try await self.submit(
-            .schema(.install(schema, withLongTexts: self.handler.router.level.allows(.two))),
+            .schema(.install(schema)),
             to: key, schema: schema,
             as: Principal(kind: .system), identity: self.handler.world.drawIdentity())
         if case .refused(let refusal) = outcome { throw ClientError(refusal) }
@@ -391,7 +386,7 @@ struct Exchange {
     /// first decides its type.
     func extendSchema(with types: [RecordType]) async throws -> Schema {
         let outcome = try await self.submit(
-            .schema(.extend(types, withLongTexts: self.handler.router.level.allows(.two))),
+            .schema(.extend(types)),
             to: .container(self.route.container),
             schema: try await self.schema(), as: Principal(kind: .system),
             identity: self.handler.world.drawIdentity())

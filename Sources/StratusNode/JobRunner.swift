@@ -42,10 +42,8 @@ package struct JobRunner: Sendable {
         for group in await self.replicas.groupsWithNews() {
             if await self.step(group) { pause = Self.breath }
         }
-        if self.router.level.allows(.two) {
-            for group in await self.replicas.groupsThatRemember() {
-                await self.forgetOutcomes(in: group)
-            }
+        for group in await self.replicas.groupsThatRemember() {
+            await self.forgetOutcomes(in: group)
         }
         return pause
     }

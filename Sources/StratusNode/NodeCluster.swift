@@ -198,9 +198,7 @@ final class NodeCluster: Sendable {
             settings, own: formation.node,
             peers: linksMade.map { links in
                 NodeCopies.Peers(
-                    send: { message, node in
-                        directory.level.allows(.two) && links.send(.copy(message), to: node)
-                    },
+                    send: { message, node in links.send(.copy(message), to: node) },
                     keepers: { directory.keepers(of: $0).all },
                     keeps: { directory.keeps($0) })
             }, in: world, log: log, health: health)

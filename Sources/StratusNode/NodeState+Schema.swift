@@ -31,7 +31,7 @@ extension NodeState {
         async throws(NodeControlFailure)
     {
         let command = RecordCommand.schema(
-            .install(schema, withLongTexts: self.router.level.allows(.two))
+            .install(schema)
         ).enveloped(
             container: container, identity: self.world.drawIdentity(),
             deadlineMilliseconds: self.world.wallMilliseconds + 10_000,

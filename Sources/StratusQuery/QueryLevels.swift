@@ -12,9 +12,9 @@ extension IndexedSchema: Levelled {
 }
 
 extension WordSummary: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
-extension QueryPosition: Levelled {
-    var level: FeatureLevel { if case .named = self { .two } else { .one } }
+extension QueryPosition: FixedLevel {
+    static var level: FeatureLevel { .one }
 }

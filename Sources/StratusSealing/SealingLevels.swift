@@ -2,8 +2,7 @@
 
 package import StratusModel
 
-/// Read by the node that wrote it alone. Builds before it refuse a directory that is sealed, by the
-/// version of its stamp.
+/// Read by the node that wrote it alone.
 extension FileSeal: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

@@ -1,18 +1,19 @@
 import StratusCoding
 package import StratusModel
 
-// The file STRATUS in a data directory, version 1; version 2 in a directory that is sealed; version
-// 3 while the files of a conversion take their places
+// The file STRATUS in a data directory, version 16
 //
 // | bytes | what                                                              |
 // | ----- | ----------------------------------------------------------------- |
 // | 8     | "STRATUS" and a line feed                                         |
-// | 1     | version of the data directory, 1 to 3                             |
+// | 1     | version of the data directory, 16                                 |
 // | 8 + 8 | identity: drawn when the directory was made, the same ever after  |
-// | 1     | version 2 only: 1, every file but those that `SealedFiles` names  |
-// |       | is sealed                                                         |
-// | 1     | version 3 only: 1, the directory becomes sealed; 2, clear         |
+// | 1     | state: 1 clear; 2 sealed: every file but those that `SealedFiles`  |
+// |       | names; 3 becoming sealed, 4 becoming clear, while the files of a   |
+// |       | conversion take their places                                      |
 // | 4     | CRC-32C of the bytes before                                       |
+//
+// Versions 1 to 3 were those of builds before 0.1.0, which no release reads.
 
 /// A node's data directory: the node it belongs to, the version that wrote it, and a lock that
 /// keeps a second process out.
@@ -23,6 +24,8 @@ package final class DataDirectory: Sendable {
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         case inUse
         case newerVersion(UInt8)
+        /// Made by a build before the first release.
+        case unreleasedVersion(UInt8)
         case damaged(String)
         case disk(String)
         /// It is not sealed, and is to be used sealed.
@@ -36,8 +39,11 @@ package final class DataDirectory: Sendable {
             switch self {
             case .inUse: "the data directory is in use by another process"
             case .newerVersion(let version):
-                "the data directory has format \(version), and this Stratus reads formats 1 to 3: "
-                    + "run the version that wrote it, or a later one"
+                "the data directory has format \(version), and this Stratus reads format "
+                    + "\(DataDirectory.version): run the version that wrote it, or a later one"
+            case .unreleasedVersion(let version):
+                "the data directory has format \(version): it was made by a build before 0.1.0, which "
+                    + "this release does not read"
             case .isClear:
                 "this data directory is not sealed: set 'storage.atRest' to false, or seal the "
                     + "directory with '\(Form.sealed.command)'"
@@ -74,11 +80,8 @@ package final class DataDirectory: Sendable {
         case converting(to: Form)
     }
 
-    /// The version of a directory whose files are written as they are.
-    private static let clear: UInt8 = 1
-    private static let sealed: UInt8 = 2
-    private static let converting: UInt8 = 3
-    private static let isSealedThroughout: UInt8 = 1
+    private static let version: UInt8 = 16
+    private static let unreleasedVersions: ClosedRange<UInt8> = 1...3
     private static let mark = Bytes("STRATUS\n".utf8)
     static let stamp: DiskPath = "STRATUS"
 
@@ -160,23 +163,22 @@ package final class DataDirectory: Sendable {
         do throws(DecodingError) {
             guard try reader.raw(8) == Self.mark else { return .failure(.damaged("no mark")) }
             let version = try reader.byte()
-            // Before the checksum: a later version may keep it elsewhere.
-            guard version <= Self.converting else { return .failure(.newerVersion(version)) }
+            // Before the checksum: another version may keep it elsewhere.
+            if Self.unreleasedVersions.contains(version) {
+                return .failure(.unreleasedVersion(version))
+            }
+            if version > Self.version { return .failure(.newerVersion(version)) }
+            guard version == Self.version else { return .failure(.damaged("version \(version)")) }
             let identity = RequestIdentity(high: try reader.fixed64(), low: try reader.fixed64())
-            let byte = try version == Self.clear ? nil : reader.byte()
+            let byte = try reader.byte()
             let end = reader.offset
             let crc = try reader.fixed32()
             try reader.finish()
             guard CRC32C.of(Bytes(bytes[..<end])) == crc else {
                 return .failure(.damaged("wrong checksum"))
             }
-            let state: State
-            switch (version, byte) {
-            case (Self.clear, nil): state = .whole(.clear)
-            case (Self.sealed, Self.isSealedThroughout): state = .whole(.sealed)
-            case (Self.converting, 1): state = .converting(to: .sealed)
-            case (Self.converting, 2): state = .converting(to: .clear)
-            default: return .failure(.damaged("version \(version) with state \(byte ?? 0)"))
+            guard let state = State(byte: byte) else {
+                return .failure(.damaged("state \(byte)"))
             }
             return .success((identity, state))
         } catch { return .failure(.damaged(error.description)) }
@@ -187,24 +189,36 @@ package final class DataDirectory: Sendable {
     ) throws(DiskError) {
         var writer = ByteWriter()
         writer.write(raw: Self.mark)
-        switch state {
-        case .whole(.clear): writer.write(Self.clear)
-        case .whole(.sealed): writer.write(Self.sealed)
-        case .converting: writer.write(Self.converting)
-        }
+        writer.write(Self.version)
         writer.write(fixed: identity.high)
         writer.write(fixed: identity.low)
-        switch state {
-        case .whole(.clear): break
-        case .whole(.sealed): writer.write(Self.isSealedThroughout)
-        case .converting(let form): writer.write(form == .sealed ? 1 as UInt8 : 2)
-        }
+        writer.write(state.byte)
         writer.write(fixed: CRC32C.of(writer.bytes))
         try files.replace(Self.stamp, with: writer.bytes)
     }
 }
 
 extension DataDirectory.State {
+    /// As the stamp says it.
+    fileprivate var byte: UInt8 {
+        switch self {
+        case .whole(.clear): 1
+        case .whole(.sealed): 2
+        case .converting(to: .sealed): 3
+        case .converting(to: .clear): 4
+        }
+    }
+
+    fileprivate init?(byte: UInt8) {
+        switch byte {
+        case 1: self = .whole(.clear)
+        case 2: self = .whole(.sealed)
+        case 3: self = .converting(to: .sealed)
+        case 4: self = .converting(to: .clear)
+        default: return nil
+        }
+    }
+
     /// What the files are, or are to become.
     package var form: DataDirectory.Form {
         switch self {

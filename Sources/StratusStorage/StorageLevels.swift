@@ -15,17 +15,14 @@ extension StartFile: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-/// Builds before it do not look for the file.
 extension MasterKeyFile: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-/// A row that builds before it leave as it is.
 extension ErasureMark: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-/// Builds before it do not look for the file.
 extension ErasureNote: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

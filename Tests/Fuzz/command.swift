@@ -22,7 +22,11 @@ public func fuzzCommand(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         bytes, { b throws(DecodingError) in try RecordCommand(decoding: b, container: container) },
         { $0.encoded() })
     check(bytes, { b throws(DecodingError) in try RecordQuery(decoding: b) }, { $0.encoded() })
-    check(bytes, { b throws(DecodingError) in try RecordOutcome(decoding: b) }, { $0.encoded() })
+    if bytes.count > 1, let operation = RecordCommand.Kind(rawValue: bytes[1]) {
+        check(
+            bytes, { b throws(DecodingError) in try RecordOutcome(decoding: b) },
+            { $0.encoded(of: operation) })
+    }
     check(bytes, { b throws(DecodingError) in try MailCommand(decoding: b) }, { $0.encoded() })
     check(bytes, { b throws(DecodingError) in try ZoneRow(decoding: b) }, { $0.encoded() })
     check(bytes, { b throws(DecodingError) in try DatabaseRow(decoding: b) }, { $0.encoded() })

@@ -68,7 +68,7 @@ import Testing
         #expect(stirred.encoded() == [1, 9, 1, 5, 0, 0, 0, 0, 0, 0, 0])
         for question in [attend, stirred] {
             #expect(try NodeQuestion(decoding: question.encoded()) == question)
-            #expect(question.level == .two && question.encoded()[1] == question.number)
+            #expect(question.encoded()[1] == question.number)
         }
     }
 }

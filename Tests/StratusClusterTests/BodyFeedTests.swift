@@ -17,13 +17,10 @@ import Testing
         var durable = LogIndex.zero
     }
 
-    private static func nodes(
-        seed: UInt64, _ heard: Shared<Heard>, level: Shared<FeatureLevel>
-    ) throws -> ThreeNodes {
+    private static func nodes(seed: UInt64, _ heard: Shared<Heard>) throws -> ThreeNodes {
         try ThreeNodes(seed: seed) { setup in
             let node = setup.node
             setup.tuning.awaitsCopies = true
-            setup.level = ClusterLevel { level.withLock { $0 } }
             setup.bodies = BodyFeed(
                 hasRoom: { heard.withLock { $0.hasRoom } }, opened: { _, _, _ in },
                 changed: { _, _, _, _ in },
@@ -61,12 +58,11 @@ import Testing
         nodes.run(for: .seconds(5))
     }
 
-    @Test func `from level 2 on a change of members waits until its voters say what they hold`()
+    @Test func `a change of members waits until its voters say what they hold`()
         throws
     {
         let heard = Shared(Heard())
-        let level = Shared(FeatureLevel.two)
-        let nodes = try Self.nodes(seed: 31, heard, level: level)
+        let nodes = try Self.nodes(seed: 31, heard)
         #expect(nodes.write(Bytes("r".utf8), Bytes("one".utf8)))
         #expect(heard.withLock { $0.asked } == [])
         try Self.shrink(nodes)
@@ -88,31 +84,11 @@ import Testing
         #expect(try !Self.configuration(nodes).isJoint)
     }
 
-    @Test func `below level 2 nobody is asked, and replicas follow when the level rises`() throws {
-        let heard = Shared(Heard())
-        let level = Shared(FeatureLevel.one)
-        let nodes = try Self.nodes(seed: 32, heard, level: level)
-        try Self.shrink(nodes)
-        #expect(try !Self.configuration(nodes).isJoint)
-        #expect(heard.withLock { $0.asked } == [])
-        // The same replicas, while they run.
-        level.withLock { $0 = .two }
-        let leader = try #require(nodes.leader())
-        let index = try Self.configuration(nodes).at
-        _ = nodes.get {
-            await leader.replicas.configure(
-                ThreeNodes.group, at: index, voters: ThreeNodes.place.replicas, learners: [])
-        }
-        nodes.run(for: .seconds(5))
-        #expect(try Self.configuration(nodes).isJoint)
-        #expect(heard.withLock { !$0.asked.isEmpty })
-    }
-
     @Test func `what the keeper had no room for is told later, although nothing more happens`()
         throws
     {
         let heard = Shared(Heard())
-        let nodes = try Self.nodes(seed: 33, heard, level: Shared(.two))
+        let nodes = try Self.nodes(seed: 33, heard)
         heard.withLock { $0.hasRoom = false }
         #expect(nodes.write(Bytes("r".utf8), Bytes("one".utf8)))
         // Checkpoints end meanwhile.

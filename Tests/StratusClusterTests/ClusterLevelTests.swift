@@ -13,7 +13,7 @@ import Testing
     private static func newer(_ nodes: ThreeNodes, _ value: String) -> Command {
         var command = nodes.command(Bytes("r".utf8), [])
         command.body = RegisterCommand.write(Bytes("r".utf8), value: Bytes(value.utf8))
-            .encoded(for: .two)
+            .encoded(for: .next)
         return command
     }
 
@@ -30,6 +30,8 @@ import Testing
         let level = Shared(FeatureLevel.one)
         let nodes = try ThreeNodes(seed: 11) { setup in
             setup.level = ClusterLevel { level.withLock { $0 } }
+        } build: { _ in
+            .next
         }
         let leader = try #require(nodes.leader())
         let before = try #require(nodes.status(of: leader)).applied
@@ -39,7 +41,7 @@ import Testing
         #expect(nodes.write(Bytes("s".utf8), Bytes("as ever".utf8)))
         #expect(nodes.value(Bytes("r".utf8), at: leader) == nil)
         #expect(try #require(nodes.status(of: leader)).applied == before.next)
-        level.withLock { $0 = .two }
+        level.withLock { $0 = .next }
         guard case .outcome(let outcome)? = try Self.ask(nodes, Self.newer(nodes, "late")) else {
             Issue.record("refused at its level")
             return
@@ -50,10 +52,11 @@ import Testing
     @Test func `O-05 a replica of an older build stops, says so, and the others go on`() throws {
         let stopped = Shared<[NewerEntry]>([])
         let nodes = try ThreeNodes(seed: 12) { setup in
+            setup.level = .fixed(.next)
             guard setup.node == NodeID(3) else { return }
             setup.events.stopped = { _, newer in stopped.withLock { $0.append(newer) } }
         } build: {
-            $0 == NodeID(3) ? .one : .two
+            $0 == NodeID(3) ? .one : .next
         }
         // Where the old build leads, its successor is another one after the first such entry.
         let first = try Self.ask(nodes, Self.newer(nodes, "one"))
@@ -92,11 +95,13 @@ import Testing
     }
 
     @Test func `M-22 a build below the cluster's level is refused by its name and the release`() {
-        #expect(PeerGreeting.refusal(of: "c", build: .two, in: .two) == nil)
-        #expect(PeerGreeting.refusal(of: "c", build: .two, in: .one) == nil)
-        let refusal = PeerGreeting.refusal(of: "c", build: .one, in: .two)
+        #expect(PeerGreeting.refusal(of: "c", build: .next, in: .next) == nil)
+        #expect(PeerGreeting.refusal(of: "c", build: .next, in: .one) == nil)
+        let refusal = PeerGreeting.refusal(of: "c", build: .one, in: .next)
         #expect(refusal?.text.contains("c runs a build of feature level 1") == true)
-        #expect(refusal?.text.contains("install release 0.1.0 or a later one on c") == true)
+        #expect(refusal?.text.contains("install the others' release on c") == true)
+        let older = PeerGreeting.refusal(of: "c", build: FeatureLevel(0), in: .one)
+        #expect(older?.text.contains("install release 0.1.0 or a later one on c") == true)
         // Level 1 must be able to read why.
         #expect(
             NumberFamily.peerRefusal.level(of: refusal?.reason.rawValue ?? 0) == .one)

@@ -144,7 +144,7 @@ import Testing
         let formation = Self.converted.formation(addresses: ["a": "a:7400"], master: sealed)
         let view = try #require(ClusterView.formed(by: formation))
         #expect(view.settings.featureLevel == 2 && view.settings.master == sealed)
-        #expect(view.node(NodeID(1))?.name == "a" && view.lagging(behind: .two).isEmpty)
+        #expect(view.node(NodeID(1))?.name == "a" && view.lagging(behind: .build).isEmpty)
         #expect(view.replicas(of: .system) == [NodeID(1)])
         // A node of a release that cannot read the rows is not let in.
         var state = SystemBenchState()

@@ -55,8 +55,7 @@ import Testing
     @Test func `a link for copies is called when there is one, and again after it broke`() throws {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
-        var welcome = PeerWelcome.two
-        welcome.protocolVersion = 3
+        let welcome = PeerWelcome.two
         let copy = PeerMessage.copy(.fetched(number: 1, bytes: [1, 2, 3]))
         #expect(node.world.streams.count == 1)
         #expect(node.links.send(copy, to: NodeID(2)))
@@ -79,15 +78,7 @@ import Testing
         #expect(said.first == .hello(node.hello(to: 2)))
         #expect(said.dropFirst().first == .purpose(.bulk))
         #expect(said.last == copy)
-        // A build that knows no such links is given nothing.
         second.user?.ended(.failed(LinkFailure("reset")))
-        #expect(node.links.send(copy, to: NodeID(2)))
-        node.world.advance(by: .zero)
-        let older = try #require(node.world.streams.last)
-        older.user?.opened(by: .two)
-        older.hear(.welcome(.two))
-        #expect(older.isClosed)
-        #expect(!node.links.send(copy, to: NodeID(2)))
         node.world.advance(by: .seconds(1))
         // Nobody can be reached: it is refused until the pause is over.
         #expect(node.links.send(copy, to: NodeID(2)))
@@ -442,28 +433,6 @@ import Testing
         #expect(node.heard.withLock { $0.last } == late)
     }
 
-    @Test func `S-17 a peer of an older build says no starts, and is heard`() throws {
-        let node = try ScriptedNode()
-        node.links.setPeers([.two])
-        let call = node.call()
-        call.user?.opened(by: .two)
-        var hello = PeerHello.two
-        hello.protocolMax = 1
-        call.hear(.hello(hello))
-        let taken = PeerMessage.consensus(GroupID(1), ConsensusMessage(term: Term(1), .resigned))
-        call.hear(taken)
-        #expect(node.heard.withLock { $0 } == [taken])
-        // And is told none.
-        let own = try #require(node.world.streams.first)
-        own.user?.opened(by: .two)
-        var welcome = PeerWelcome.two
-        welcome.protocolVersion = 1
-        own.hear(.welcome(welcome))
-        #expect(node.links.isOpen(to: NodeID(2)))
-        let said = try own.said()
-        #expect(said == [.hello(node.hello(to: 2))])
-    }
-
     @Test func `S-17 an older copy is refused by who heard a later start, however often it starts`()
         throws
     {
@@ -704,7 +673,7 @@ extension LinkCertificate {
 
 extension PeerWelcome {
     fileprivate static let two = PeerWelcome(
-        protocolVersion: 2, incarnation: NodeIncarnation(2), featureLevel: 1,
+        protocolVersion: 1, incarnation: NodeIncarnation(2), featureLevel: 1,
         data: RequestIdentity(high: 2, low: 1))
 }
 

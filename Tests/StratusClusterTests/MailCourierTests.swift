@@ -33,7 +33,7 @@ import Testing
 
     private func outbox(_ piles: [(UInt16, [Mail])], hasMore: Bool = false) -> Outbox {
         Outbox(
-            epoch: 1, piles: piles.map { Outbox.Pile(GroupID($0), $1) },
+            piles: piles.map { Outbox.Pile(GroupID($0), $1) },
             waitingCount: 1, hasMore: hasMore)
     }
 
@@ -49,7 +49,7 @@ import Testing
         #expect(self.handle(.news(self.sender)) == [.look(self.sender, self.ask())])
         #expect(
             self.handle(.found(self.sender, self.outbox([(2, self.mails(4, 5))])))
-                == [.deliver(MailBag(self.route(2), epoch: 1, self.mails(4, 5)))])
+                == [.deliver(MailBag(self.route(2), self.mails(4, 5)))])
         // While it is under way its receiver is not looked at.
         #expect(
             self.handle(.news(self.sender))
@@ -61,7 +61,7 @@ import Testing
                 == [
                     .release(
                         MailReceipt(
-                            self.route(2), epoch: 1, through: 6, at: HybridTime(milliseconds: 5)))
+                            self.route(2), through: 6, at: HybridTime(milliseconds: 5)))
                 ])
         #expect(
             self.handle(.released(self.route(2), .released))
@@ -99,7 +99,7 @@ import Testing
                 self.handle(.woke) == [.look(self.sender, self.ask(except: [3], bags: 1))])
             #expect(
                 self.handle(.found(self.sender, self.outbox([(2, self.mails(1))])))
-                    == [.deliver(MailBag(self.route(2), epoch: 1, self.mails(1)))])
+                    == [.deliver(MailBag(self.route(2), self.mails(1)))])
         }
         #expect(
             pauses == [.milliseconds(10), .milliseconds(20), .milliseconds(40), .milliseconds(40)])
@@ -137,7 +137,7 @@ import Testing
     @Test mutating func `what no waiting mends is said once`() {
         let cases: [(MailOutcome, MailCourier.Trouble)] = [
             (self.received(2), .gap(through: 2, first: 5)), (self.received(4), .refused),
-            (.otherEpoch(9), .otherEpoch(9)), (.refused, .refused),
+            (.refused, .refused),
         ]
         for (number, (outcome, trouble)) in cases.enumerated() {
             let receiver = UInt16(number + 10)
@@ -187,16 +187,16 @@ import Testing
     @Test func `a node says what does not get through, where it is asked to carry it`() {
         let watch = MailWatch()
         let route = self.route(2)
-        watch.saw(failing: [route: .init(since: self.now, trouble: .otherEpoch(3))])
+        watch.saw(failing: [route: .init(since: self.now, trouble: .refused)])
         #expect(watch.stuck(at: self.now + .seconds(29)).isEmpty)
         #expect(
             watch.stuck(at: self.now + .seconds(31))
-                == [.init(route: route, duration: .seconds(31), trouble: .otherEpoch(3))])
+                == [.init(route: route, duration: .seconds(31), trouble: .refused)])
         let words = watch.stuck(at: self.now + .seconds(31)).map(\.description)
         #expect(
             words == [
-                "mail from partition 0 to partition 1 has waited for 31 s: the receiver is in "
-                    + "another epoch, 3"
+                "mail from partition 0 to partition 1 has waited for 31 s: the receiver "
+                    + "cannot read it"
             ])
         var outbox = self.outbox([(2, self.mails(1, 2))])
         outbox.waitingCount = 2

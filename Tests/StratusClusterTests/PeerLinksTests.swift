@@ -184,8 +184,6 @@ import Testing
         other.protocolMin = 0
         other.protocolMax = 9
         #expect(refusal(other, "b") == nil)
-        other.data = nil
-        #expect(refusal(other, "b") == .noCommonProtocol)
     }
 
     @Test func `C-41 M-07 S-35 a node without its data is refused by who knew it, and not called`()

@@ -63,6 +63,21 @@ import Testing
             ConsensusMessage(
                 term: Term(6), .snapshotAnswer(index: LogIndex(300), next: 4, unneeded: false))
         ),
+        (
+            "digest",
+            ConsensusMessage(
+                term: Term(6),
+                .digest(
+                    index: LogIndex(1_024), StateDigest(high: 0x0102_0304_0506_0708, low: 9)))
+        ),
+        ("held ask", ConsensusMessage(term: Term(6), .heldAsk)),
+        ("held", ConsensusMessage(term: Term(6), .held(through: LogIndex(1_024)))),
+        (
+            "acknowledged",
+            ConsensusMessage(
+                term: Term(6),
+                .acknowledged(through: LogPoint(index: LogIndex(1_024), term: Term(5))))
+        ),
     ]
 
     static let heartbeat = NodeHeartbeat(
@@ -70,13 +85,11 @@ import Testing
         wallMilliseconds: 1_700_000_000_000, declinesLeadership: false,
         resigned: [ResignedGroup(group: GroupID(12), term: Term(6))])
 
-    @Test func `every message of version 1 reads and writes as ever`() throws {
-        var writer = ByteWriter()
-        for (_, message) in Self.messages { writer.write(prefixed: message.encoded()) }
-        writer.write(prefixed: Self.heartbeat.encoded())
-        let golden = try GoldenTests.golden("peer-messages-1")
-        #expect(
-            GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
+    @Test func `every message reads and writes as ever`() throws {
+        let written = GoldenTests.joined(
+            Self.messages.map { $0.message.encoded() } + [Self.heartbeat.encoded()])
+        let golden = try GoldenTests.golden("peer-messages-1", now: written)
+        #expect(GoldenTests.hexadecimal(written) == GoldenTests.hexadecimal(golden))
         var reader = ByteReader(golden)
         for (name, message) in Self.messages {
             #expect(try ConsensusMessage(decoding: reader.prefixed()) == message, "\(name)")
@@ -85,66 +98,11 @@ import Testing
         try reader.finish()
     }
 
-    /// The messages of feature level 2.
-    static let later: [(name: String, message: ConsensusMessage)] = [
-        (
-            "digest",
-            ConsensusMessage(
-                term: Term(6),
-                .digest(
-                    index: LogIndex(1_024), StateDigest(high: 0x0102_0304_0506_0708, low: 9)))
-        )
-    ]
-
-    /// Those that came with assets.
-    static let ofCopies: [(name: String, message: ConsensusMessage)] = [
-        ("held ask", ConsensusMessage(term: Term(6), .heldAsk)),
-        ("held", ConsensusMessage(term: Term(6), .held(through: LogIndex(1_024)))),
-    ]
-
-    @Test func `the message about what was acknowledged reads and writes as ever`() throws {
-        let message = ConsensusMessage(
-            term: Term(6), .acknowledged(through: LogPoint(index: LogIndex(1_024), term: Term(5))))
-        let golden = try GoldenTests.golden("peer-message-acknowledged-1")
-        #expect(
-            GoldenTests.hexadecimal(message.encoded()) == GoldenTests.hexadecimal(golden))
-        #expect(try ConsensusMessage(decoding: golden) == message)
-    }
-
-    @Test func `every message about copies reads and writes as ever`() throws {
-        var writer = ByteWriter()
-        for (_, message) in Self.ofCopies { writer.write(prefixed: message.encoded()) }
-        let golden = try GoldenTests.golden("peer-messages-3")
-        #expect(
-            GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
-        var reader = ByteReader(golden)
-        for (name, message) in Self.ofCopies {
-            #expect(try ConsensusMessage(decoding: reader.prefixed()) == message, "\(name)")
-            #expect(message.level == .two, "\(name)")
-        }
-        try reader.finish()
-    }
-
-    @Test func `every message of feature level 2 reads and writes as ever`() throws {
-        var writer = ByteWriter()
-        for (_, message) in Self.later { writer.write(prefixed: message.encoded()) }
-        let golden = try GoldenTests.golden("peer-messages-2")
-        #expect(
-            GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
-        var reader = ByteReader(golden)
-        for (name, message) in Self.later {
-            #expect(try ConsensusMessage(decoding: reader.prefixed()) == message, "\(name)")
-            #expect(message.level == .two, "\(name)")
-        }
-        try reader.finish()
-    }
-
-    @Test(arguments: (messages + later + ofCopies).map(\.name))
+    @Test(arguments: messages.map(\.name))
     func `X-22 X-25 a message cut short or changed is refused or read, and never traps`(
         name: String
     ) throws {
-        let all = Self.messages + Self.later + Self.ofCopies
-        let message = try #require(all.first { $0.name == name }).message
+        let message = try #require(Self.messages.first { $0.name == name }).message
         let bytes = message.encoded()
         for count in 0..<bytes.count {
             #expect(throws: DecodingError.self) {

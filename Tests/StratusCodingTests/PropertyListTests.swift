@@ -18,7 +18,7 @@ import Testing
     @Test func `every type reads and writes as ever`() throws {
         let bytes = Self.value.encoded()
         #expect(
-            bytes == (try GoldenTests.golden("property-list-1")),
+            bytes == (try GoldenTests.golden("property-list-1", now: bytes)),
             "now \(GoldenTests.hexadecimal(bytes))")
         #expect(try PropertyListValue(decoding: Self.value.encoded()) == Self.value)
     }

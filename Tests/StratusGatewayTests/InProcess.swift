@@ -28,8 +28,6 @@ final class MemoryRouter: PartitionRouter {
     let lead = Mutex<Int64>(0)
     /// The facts of the last command to a database.
     let last = Mutex<(deadline: Int64, mayRunLater: Bool)>((0, false))
-    /// The numbers of the records' commands so far, in order.
-    let numbers = Mutex<[UInt8]>([])
     var leadMilliseconds: Int64 { self.lead.withLock { $0 } }
     /// Bodies of the last records' commands.
     let bodies = Mutex<[Bytes]>([])
@@ -55,7 +53,6 @@ final class MemoryRouter: PartitionRouter {
             self.last.withLock { $0 = (command.deadlineMilliseconds, mayRunLater) }
         }
         if command.kind == .records, command.body.count > 1 {
-            self.numbers.withLock { $0.append(command.body[1]) }
             self.bodies.withLock { bodies in
                 if bodies.count >= Self.bodyCountMax { bodies.removeFirst() }
                 bodies.append(command.body)

@@ -65,9 +65,7 @@ import WireScenarios
                 check: [1, 2, 3, 4])
             for command in [
                 RecordCommand.putKey(PutKey(database: self.database, version: 2, key: key)),
-                .resealFields(
-                    ResealFields(
-                        database: self.database, zone: "Shelves", items: [], retiresBelow: 2)),
+                .retireKeys(RetireKeys(database: self.database, below: 2)),
             ] {
                 let outcome = try await self.wire.router.submit(
                     command.enveloped(

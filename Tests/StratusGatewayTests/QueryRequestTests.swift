@@ -64,7 +64,15 @@ import Testing
             try await caller.create(name, fields: ["title": ["value": .string(text)]])
         }
         // A short text is cut where it is indexed.
-        #expect(wire.router.numbers.withLock { $0.suffix(3) } == [1, 60, 60])
+        let container = ContainerReference(container: "c", environment: .production)
+        let cut = try wire.router.bodies.withLock { $0.suffix(3) }.map { body in
+            guard
+                case .modifyRecords(let modify) = try RecordCommand(
+                    decoding: body, container: container)
+            else { return -1 }
+            return modify.words.count
+        }
+        #expect(cut == [0, 1, 1])
         for (word, names) in [
             ("w7", ["long", "short"]), ("w2999", ["long"]), ("sea", ["repeated", "short"]),
             ("nosuchword", []),

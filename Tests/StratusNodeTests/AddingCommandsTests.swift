@@ -42,7 +42,7 @@ import Testing
         #expect(!self.adds(.continueJobs(ContinueJobs())))
         #expect(!self.adds(.eraseDatabase(EraseDatabase(database: Self.database))))
         #expect(!self.adds(.schema(.install(Schema()))))
-        #expect(!self.adds(.recover(.first)))
+        #expect(!self.adds(.recover))
     }
 
     @Test func `S-05 a new account adds; a session of somebody who comes to delete does not`() {

@@ -3,7 +3,7 @@ import StratusModel
 import StratusPlacement
 import Testing
 
-/// Every version of the system partition's formats still reads as it did.
+/// Every format of the system partition still reads and writes as it did.
 @Suite struct SystemGoldenTests {
     static let node = ClusterNode(
         id: NodeID(7), state: .draining, leavesWhenEmpty: true, name: "seven",
@@ -29,90 +29,63 @@ import Testing
         .fenceMove(GroupID(3), number: 300, at: LogIndex(10)),
         .finishMove(GroupID(3), number: 300),
         .abandonMove(GroupID(3), number: 300, at: LogIndex(11)),
-        .notify(.revocation, payload: [9, 9]),
         .raiseFeatureLevel(3),
+        .form(Self.converted),
+        .recover(
+            ClusterRecovery(
+                cluster: ClusterID(high: 0x1122, low: 0x3344), node: NodeID(7),
+                lost: [NodeID(300), NodeID(8)], groups: [.system, GroupID(256)])),
+        .withdrawCertificate(Bytes(0..<32)), .restoreCertificate(Bytes(0..<32)),
     ]
 
-    /// Written since level 2.
-    static let later: [SystemCommand] = [
-        .form(
-            Formation(
-                cluster: ClusterID(high: 1, low: 2), nodes: [Self.node],
-                converted: Formation.Converted(featureLevel: 2, master: [1])))
-    ]
+    /// Around a node that served alone before.
+    static let converted: Formation = {
+        var node = SystemBench.peer(1)
+        node.featureLevel = 1
+        return Formation(
+            cluster: ClusterID(high: 1, low: 2), partitionCount: 2, replicaCount: 3, nodes: [node],
+            converted: Formation.Converted(featureLevel: 1, master: Bytes(0..<90)))
+    }()
 
-    @Test func `commands of version 1 read and write as ever`() throws {
+    @Test func `commands read and write as ever`() throws {
         var writer = ByteWriter()
         for command in Self.commands { writer.write(prefixed: command.encoded()) }
-        let golden = try Golden.bytes("system-commands-1")
+        let golden = try Golden.bytes("system-commands-1", now: writer.bytes)
         #expect(Golden.hexadecimal(writer.bytes) == Golden.hexadecimal(golden))
         var reader = ByteReader(golden)
         for command in Self.commands {
             #expect(try SystemCommand(decoding: try reader.prefixed()) == command)
         }
         try reader.finish()
+        #expect(
+            Set(Self.commands.map(\.number))
+                == Set(NumberFamily.systemCommand.entries.map(\.number)))
     }
 
-    @Test func `a formation around a converted node, and its view, read and write as ever`() throws
+    /// The flag of the settings, and that of the view.
+    @Test func `views with a master value, and with a withdrawn certificate, read as ever`() throws
     {
-        var node = SystemBench.peer(1)
-        node.featureLevel = 2
-        let formation = Formation(
-            cluster: ClusterID(high: 1, low: 2), partitionCount: 2, replicaCount: 3, nodes: [node],
-            converted: Formation.Converted(featureLevel: 2, master: Bytes(0..<90)))
-        let command = SystemCommand.form(formation)
-        #expect(command.level == .two && command.encoded()[1] == 17)
-        let golden = try Golden.bytes("system-form-converted-1")
-        #expect(Golden.hexadecimal(command.encoded()) == Golden.hexadecimal(golden))
-        #expect(try SystemCommand(decoding: golden) == command)
-        // Settings of version 2.
-        let view = try #require(ClusterView.formed(by: formation))
-        let written = try Golden.bytes("cluster-view-2")
-        #expect(Golden.hexadecimal(view.encoded()) == Golden.hexadecimal(written))
-        #expect(try ClusterView(decoding: written) == view)
-    }
-
-    @Test func `commands about certificates, and a view with one, read and write as ever`() throws {
-        let commands: [SystemCommand] = [
-            .withdrawCertificate(Bytes(0..<32)), .restoreCertificate(Bytes(0..<32)),
-        ]
-        var writer = ByteWriter()
-        for command in commands {
-            #expect(command.level == .two)
-            writer.write(prefixed: command.encoded())
-        }
-        let golden = try Golden.bytes("system-certificates-1")
-        #expect(Golden.hexadecimal(writer.bytes) == Golden.hexadecimal(golden))
-        var reader = ByteReader(golden)
-        for command in commands {
-            #expect(try SystemCommand(decoding: try reader.prefixed()) == command)
-        }
         var bench = try SystemBench(formed: 1, partitionCount: 2)
-        try bench.apply(commands[0])
-        let view = try bench.view
-        let written = try Golden.bytes("cluster-view-3")
-        #expect(Golden.hexadecimal(view.encoded()) == Golden.hexadecimal(written))
-        #expect(try ClusterView(decoding: written) == view)
+        try bench.apply(.withdrawCertificate(Bytes(0..<32)))
+        let views = [
+            "cluster-view-2": try #require(ClusterView.formed(by: Self.converted)),
+            "cluster-view-3": try bench.view,
+        ]
+        for (name, view) in views {
+            let written = try Golden.bytes(name, now: view.encoded())
+            #expect(Golden.hexadecimal(view.encoded()) == Golden.hexadecimal(written), "\(name)")
+            #expect(try ClusterView(decoding: written) == view, "\(name)")
+        }
     }
 
-    @Test func `a recovery of version 1 reads and writes as ever`() throws {
-        let command = SystemCommand.recover(
-            ClusterRecovery(
-                cluster: ClusterID(high: 0x1122, low: 0x3344), node: NodeID(7),
-                lost: [NodeID(300), NodeID(8)], groups: [.system, GroupID(256)]))
-        let golden = try Golden.bytes("system-recover-1")
-        #expect(Golden.hexadecimal(command.encoded()) == Golden.hexadecimal(golden))
-        #expect(try SystemCommand(decoding: golden) == command)
-    }
-
-    @Test func `outcomes of version 1 read and write as ever`() throws {
+    @Test func `outcomes read and write as ever`() throws {
         let outcomes: [SystemOutcome] = [
             .done(revision: 300), .joined(NodeID(4), revision: 5),
             .refused(SystemRefusal(.holdsReplicas, count: 9, limit: 300)),
         ]
         var writer = ByteWriter()
         for outcome in outcomes { writer.write(prefixed: outcome.encoded()) }
-        let golden = try Golden.bytes("system-outcomes-1")
+        let golden = try Golden.bytes("system-outcomes-1", now: writer.bytes)
         #expect(Golden.hexadecimal(writer.bytes) == Golden.hexadecimal(golden))
         var reader = ByteReader(golden)
         for outcome in outcomes {
@@ -121,7 +94,7 @@ import Testing
     }
 
     /// A cluster with one of everything: all its rows, and what a node is told.
-    @Test func `rows and the view of version 1 read and write as ever`() throws {
+    @Test func `rows and the view read and write as ever`() throws {
         var bench = SystemBench()
         var formation = SystemBench.formation(nodes: 3, partitionCount: 2)
         formation.nodes[0].rack = "a"
@@ -129,15 +102,14 @@ import Testing
         let id = try bench.join(4)
         try bench.apply(
             .beginMove(ReplicaMove(GroupID(1), from: NodeID(2), to: id, fence: LogIndex(3))))
-        try bench.apply(.notify(.container, payload: [1, 2]))
         var writer = ByteWriter()
         for row in bench.rows.tables[Table.system.rawValue] ?? [] {
             writer.write(prefixed: row.key)
             writer.write(prefixed: row.row)
         }
-        let rows = try Golden.bytes("system-rows-1")
+        let rows = try Golden.bytes("system-rows-1", now: writer.bytes)
         #expect(Golden.hexadecimal(writer.bytes) == Golden.hexadecimal(rows))
-        let view = try Golden.bytes("cluster-view-1")
+        let view = try Golden.bytes("cluster-view-1", now: try bench.view.encoded())
         let written = Golden.hexadecimal(try bench.view.encoded())
         #expect(written == Golden.hexadecimal(view))
 

@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `a command's number is the one it is encoded with`() {
-        for command in SystemGoldenTests.commands + SystemGoldenTests.later {
+        for command in SystemGoldenTests.commands {
             #expect(command.encoded()[1] == command.number)
             #expect(command.level <= .build)
         }

@@ -47,9 +47,7 @@ import Testing
     }
 
     /// One zone whose cascades are left to jobs.
-    private static func live(_ seed: UInt64, by edition: RecordRules.Edition = .second) throws
-        -> Life
-    {
+    private static func live(_ seed: UInt64) throws -> Life {
         var random = SeededGenerator(seed: seed)
         var bench = Bench()
         bench.keepsCommands = true
@@ -64,8 +62,7 @@ import Testing
             }
             let operation = Self.operation(
                 { reference("t", to: $0, .deleteSelf) }, step, using: &random)
-            var rules = RecordRules(cascadeCountMax: .random(in: 1...4, using: &random))
-            rules.edition = edition
+            let rules = RecordRules(cascadeCountMax: .random(in: 1...4, using: &random))
             for result in try bench.modify(rules: rules, operation) {
                 model.apply(operation, result)
             }
@@ -94,12 +91,6 @@ import Testing
             goCount += life.goCount
         }
         #expect(stayCount > 100 && goCount > 20, "\(stayCount) stay, \(goCount) go")
-    }
-
-    /// The reason for the second edition: entries of the first are replayed as they were decided.
-    @Test func `by the first edition jobs take what was said since`() throws {
-        let problems = try (0..<60).compactMap { try Self.live($0, by: .first).problem }
-        #expect(problems.contains { $0.contains("nobody has deleted it") }, "\(problems)")
     }
 
     @Test func `a cascade's mail takes what was there, and nothing that was said since`() throws {

@@ -11,11 +11,10 @@ import Testing
 /// again.
 @Suite struct RecoveryTests {
     private static func recover(
-        _ bench: inout Bench, _ edition: RecoverPartition = .third,
-        as principal: Principal = Bench.system
+        _ bench: inout Bench, as principal: Principal = Bench.system
     ) throws -> Outcome {
         bench.index += 1
-        let command = RecordCommand.recover(edition).enveloped(
+        let command = RecordCommand.recover.enveloped(
             container: Bench.container, identity: RequestIdentity(high: 9, low: bench.index),
             deadlineMilliseconds: .max, schemaVersion: 0, principal: principal)
         return try bench.state.apply(
@@ -112,9 +111,9 @@ import Testing
     /// Whether changes of a partition that holds nothing, or was recovered before, make the token
     /// of the lost one fit.
     private static func isHonoured(
-        _ bench: inout Bench, _ lost: DatabasePosition, editions: [RecoverPartition]
+        _ bench: inout Bench, _ lost: DatabasePosition, recoveryCount: Int = 1
     ) throws -> Bool {
-        for edition in editions { _ = try Self.recover(&bench, edition) }
+        for _ in 0..<recoveryCount { _ = try Self.recover(&bench) }
         for number in 1...20 {
             try bench.zones(.create, "new\(number)")
             try bench.modify(in: "new\(number)", .create("a"))
@@ -130,22 +129,20 @@ import Testing
         throws
     {
         let lost = try Self.shelves().databaseChanges().position
-        // The first edition, for clusters of nodes that know no other, leaves the gap.
         var bench = Bench()
-        #expect(try Self.isHonoured(&bench, lost, editions: [.first]))
-        for editions in [[.second], [.third], [.first, .second], [.second, .third]]
-            as [[RecoverPartition]]
-        {
+        // Without one it would.
+        #expect(try Self.isHonoured(&bench, lost, recoveryCount: 0))
+        for count in 1...2 {
             bench = Bench()
-            #expect(try !Self.isHonoured(&bench, lost, editions: editions), "\(editions)")
+            #expect(try !Self.isHonoured(&bench, lost, recoveryCount: count), "\(count)")
         }
         // What a partition gave out between two recoveries fits nothing after the second.
         bench = Bench()
-        _ = try Self.recover(&bench, .first)
+        _ = try Self.recover(&bench)
         try bench.zones(.create, "Shelves", "Lamps", "Old")
         let between = try bench.databaseChanges().position
         bench = Bench()
-        #expect(try !Self.isHonoured(&bench, between, editions: [.first, .second]))
+        #expect(try !Self.isHonoured(&bench, between, recoveryCount: 2))
         let whole = try bench.databaseChanges()
         #expect(Set(whole.changes.map(\.name)) == Set((1...20).map { "new\($0)" }))
         #expect(try bench.databaseChanges(after: whole.position).changes.isEmpty)
@@ -157,7 +154,7 @@ import Testing
             let lost = try Self.shelves().databaseChanges().position
             var bench = Bench()
             bench.state = DataState(bugs: PlantedBugs([.newDatabaseNotLifted]))
-            #expect(try Self.isHonoured(&bench, lost, editions: [.second]))
+            #expect(try Self.isHonoured(&bench, lost))
         #endif
     }
 
@@ -290,18 +287,11 @@ import Testing
         #expect(try #require(try own.news().follower) > taken)
     }
 
-    @Test
-    func `the second edition leaves the numbers of events, and a lost place passes some over`()
-        throws
-    {
+    @Test func `after a recovery a lost place in the news passes nothing over`() throws {
         var (own, lost) = try Self.watched()
         while try lost.news().hit != nil { try lost.settle(try lost.news()) }
         let taken = try #require(try lost.news().follower)
-        _ = try Self.recover(&own.bench, .second)
-        for name in ["r", "s", "t", "u", "v", "w"] { try own.bench.modify(.create(name)) }
-        #expect(try !Self.told(&own, after: taken).contains("q 1 Shelves/r"))
-        own = try Self.watched().here
-        _ = try Self.recover(&own.bench, .third)
+        _ = try Self.recover(&own.bench)
         for name in ["r", "s", "t", "u", "v", "w"] { try own.bench.modify(.create(name)) }
         #expect(try Self.told(&own, after: taken).contains("q 1 Shelves/r"))
     }
@@ -322,7 +312,7 @@ import Testing
         }
         let recovered = HybridTime(milliseconds: start)
         let first = RecoverPartition.firstCommand(
-            at: recovered, level: .build, identity: RequestIdentity(high: 1, low: 1))
+            at: recovered, identity: RequestIdentity(high: 1, low: 1))
         #expect(RecoverPartition.isDone(try #require(try take(1, recovered, first))))
         let zone = ModifyZones(
             database: Bench.privateDatabase, rules: .standard,
@@ -355,24 +345,17 @@ import Testing
     }
 }
 
-/// The counters of a partition in the formats of both feature levels.
 @Suite struct PartitionCountersTests {
-    @Test(
-        arguments: [
-            ([0, 0, 0], FeatureLevel.one, [1, 7, 9] as Bytes), ([5, 0, 0], .one, [2, 7, 9, 5]),
-            ([5, 6, 0], .two, [3, 7, 9, 5, 6]), ([5, 6, 8], .two, [4, 7, 9, 5, 6, 8]),
-        ] as [([UInt64], FeatureLevel, Bytes)])
-    func `counters are written in the oldest format that says all`(
-        floors: [UInt64], level: FeatureLevel, bytes: Bytes
-    ) throws {
+    @Test func `counters read and write as ever`() throws {
         var counters = PartitionCounters()
+        #expect(counters.encoded() == [1, 1, 1, 0, 0, 0])
         counters.nextDatabase = 7
         counters.nextZone = 9
-        counters.tagFloor = floors[0]
-        counters.turnFloor = floors[1]
-        counters.eventFloor = floors[2]
-        #expect(counters.encoded() == bytes)
-        #expect(counters.level == level)
-        #expect(try PartitionCounters(decoding: bytes) == counters)
+        counters.tagFloor = 5
+        counters.turnFloor = 6
+        counters.eventFloor = 8
+        #expect(counters.encoded() == [1, 7, 9, 5, 6, 8])
+        #expect(try PartitionCounters(decoding: counters.encoded()) == counters)
+        #expect(throws: DecodingError.self) { try PartitionCounters(decoding: [2, 7, 9, 5]) }
     }
 }

@@ -329,18 +329,6 @@ import Testing
         #expect(Set(live) == ["t", "r3"])
     }
 
-    /// Entries written before the rule keep their meaning: replicas that have applied them must
-    /// agree with those that still will.
-    @Test func `a command of the first edition decides as it did`() throws {
-        var bench = try self.benchWithTargetMadeAgain()
-        try bench.modify(
-            rules: GoldenTests.first(),
-            RecordOperation(
-                .forceUpdate, recordName: "r7", fields: [reference("t", to: "t", .deleteSelf)]))
-        try bench.finishJobs(budget: 7)
-        #expect(try bench.lookup("r7") == nil)
-    }
-
     @Test func `a cascade's job leaves what VALIDATE protects, its reference dangling`() throws {
         var bench = try self.bench()
         try bench.modify(.create("t"))

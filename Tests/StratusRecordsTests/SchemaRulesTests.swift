@@ -177,6 +177,6 @@ import Testing
         let indexed = IndexedSchema(
             schema: try Self.schema("RECORD TYPE B (a STRING QUERYABLE);", version: 2))
         let digits = indexed.encoded().map { String(Int($0) + 0x100, radix: 16).suffix(2) }.joined()
-        #expect(digits == "0101010201014201016101010000020101014201610101020000")
+        #expect(digits == "010101020101420101610101000002010101420161010102000000")
     }
 }

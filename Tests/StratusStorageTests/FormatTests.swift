@@ -6,12 +6,16 @@ import StratusSQLite
 import StratusStorage
 import Testing
 
-/// Every version of every storage format still reads as it did. The files in `Golden/` are never
-/// edited; a new version adds a file. To make the ones of a new version: `STRATUS_GOLDEN=dir`.
+/// Every storage format still reads and writes as it did. Once a release has written one, its file in
+/// `Golden/` is never edited, and a new version adds another. With `STRATUS_GOLDEN=write` the files
+/// are written anew.
 @Suite struct FormatTests {
+    private static func place(of name: String) -> URL {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden/\(name).hex")
+    }
+
     static func golden(_ name: String) throws -> Bytes {
-        let url = try #require(
-            Bundle.module.url(forResource: name, withExtension: "hex", subdirectory: "Golden"))
+        let url = Self.place(of: name)
         let digits = Array(try String(contentsOf: url, encoding: .utf8).utf8.filter { $0 > 32 })
         return stride(from: 0, to: digits.count, by: 2).map { offset in
             UInt8(String(decoding: digits[offset..<(offset + 2)], as: UTF8.self), radix: 16)!
@@ -28,10 +32,8 @@ import Testing
     }
 
     static func expect(_ bytes: some Collection<UInt8>, _ name: String) throws {
-        if let directory = ProcessInfo.processInfo.environment["STRATUS_GOLDEN"] {
-            try Self.hexadecimal(bytes).write(
-                toFile: "\(directory)/\(name).hex", atomically: true, encoding: .utf8)
-            return
+        if ProcessInfo.processInfo.environment["STRATUS_GOLDEN"] == "write" {
+            try Data(Self.hexadecimal(bytes).utf8).write(to: Self.place(of: name))
         }
         #expect(Self.hexadecimal(bytes) == Self.hexadecimal(try Self.golden(name)), "\(name)")
     }
@@ -61,41 +63,37 @@ import Testing
         #expect(try ErasureNote.decode(note) == 1_700_000_000_000)
     }
 
-    @Test func `a data directory's stamp of version 1 reads and writes as ever`() throws {
-        let world = SimulatedWorld(seed: 4)
-        let directory = try DataDirectory(in: world)
-        let bytes = try #require(world.simulatedFiles.contents(of: "STRATUS"))
-        try Self.expect(bytes, "stamp-1")
-        let other = SimulatedWorld(seed: 5)
-        other.simulatedFiles.plant(bytes, at: "STRATUS")
-        #expect(try DataDirectory(in: other).identity == directory.identity)
-    }
-
-    @Test func `a sealed data directory's stamp of version 2 reads and writes as ever`() throws {
-        let world = SimulatedWorld(seed: 4)
-        let directory = try DataDirectory(in: world, atRest: true)
-        let bytes = try #require(world.simulatedFiles.contents(of: "STRATUS"))
-        try Self.expect(bytes, "stamp-2")
-        let other = SimulatedWorld(seed: 5)
-        other.simulatedFiles.plant(bytes, at: "STRATUS")
-        let read = try DataDirectory(in: other, atRest: true)
-        #expect(read.identity == directory.identity && read.isSealed && !read.isNew)
-        var altered = bytes
-        altered[25] = 2
-        other.simulatedFiles.plant(altered, at: "STRATUS")
-        other.simulatedFiles.restart(after: .processCrash)
-        #expect(throws: DataDirectory.Refusal.damaged("wrong checksum")) {
-            _ = try DataDirectory(in: other)
+    @Test func `a data directory's stamp reads and writes as ever`() throws {
+        let forms: [(name: String, isSealed: Bool)] = [("stamp-16-1", false), ("stamp-16-2", true)]
+        for (name, isSealed) in forms {
+            let world = SimulatedWorld(seed: 4)
+            let directory = try DataDirectory(in: world, atRest: isSealed)
+            let bytes = try #require(world.simulatedFiles.contents(of: "STRATUS"))
+            try Self.expect(bytes, name)
+            let other = SimulatedWorld(seed: 5)
+            other.simulatedFiles.plant(bytes, at: "STRATUS")
+            let read = try DataDirectory(in: other, atRest: isSealed)
+            #expect(read.identity == directory.identity && read.isSealed == isSealed)
+            #expect(!read.isNew)
+            for state in [0, 5, isSealed ? 1 : 2] as [UInt8] {
+                var altered = bytes
+                altered[25] = state
+                other.simulatedFiles.restart(after: .processCrash)
+                other.simulatedFiles.plant(altered, at: "STRATUS")
+                #expect(throws: DataDirectory.Refusal.damaged("wrong checksum")) {
+                    _ = try DataDirectory(in: other)
+                }
+            }
         }
     }
 
-    @Test func `a stamp of version 3, of a conversion, reads and writes as ever`() throws {
+    @Test func `a stamp of a conversion reads and writes as ever`() throws {
         for (number, form) in [DataDirectory.Form.sealed, .clear].enumerated() {
             let world = SimulatedWorld(seed: 4)
             let directory = try DataDirectory(in: world, atRest: form == .clear)
             try directory.note(.converting(to: form), in: world.files)
             let bytes = try #require(world.simulatedFiles.contents(of: "STRATUS"))
-            try Self.expect(bytes, "stamp-3-\(number + 1)")
+            try Self.expect(bytes, "stamp-16-\(number + 3)")
             let other = SimulatedWorld(seed: 5)
             other.simulatedFiles.plant(bytes, at: "STRATUS")
             #expect(throws: DataDirectory.Refusal.isBeingConverted(to: form)) {
@@ -103,6 +101,27 @@ import Testing
             }
             let read = try DataDirectory(toConvert: other.files)
             #expect(read.identity == directory.identity && read.state == .converting(to: form))
+        }
+    }
+
+    /// The stamps that builds before the first release wrote, in their four states.
+    @Test func `a directory of a build before the first release is refused by name`() throws {
+        let identity = Bytes(0..<16)
+        for (version, state) in [(1, []), (2, [1]), (3, [1]), (3, [2])] as [(UInt8, Bytes)] {
+            var stamp = Bytes("STRATUS\n".utf8) + [version] + identity + state
+            var writer = ByteWriter()
+            writer.write(fixed: CRC32C.of(stamp))
+            stamp += writer.bytes
+            let world = SimulatedWorld(seed: 4)
+            world.simulatedFiles.plant(stamp, at: "STRATUS")
+            let refusal = DataDirectory.Refusal.unreleasedVersion(version)
+            #expect(throws: refusal) { _ = try DataDirectory(in: world) }
+            #expect(throws: refusal) { _ = try DataDirectory(toConvert: world.files) }
+            #expect(
+                refusal.description.contains(
+                    "made by a build before 0.1.0, which this release does not read"))
+            // Nothing was written.
+            #expect(world.simulatedFiles.contents(of: "STRATUS") == stamp)
         }
     }
 

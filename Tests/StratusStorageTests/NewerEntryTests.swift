@@ -25,7 +25,7 @@ import Testing
 
     private static func newer(_ index: UInt64) -> Entry {
         let body = RegisterCommand.write(Bytes("r0".utf8), value: Bytes("new".utf8))
-        return Self.entry(index, Self.payload(index, body: body.encoded(for: .two)))
+        return Self.entry(index, Self.payload(index, body: body.encoded(for: .next)))
     }
 
     @Test func `O-05 an older build applies what is before it, and goes on after an upgrade`()
@@ -51,7 +51,8 @@ import Testing
         #expect(outcomes.isEmpty && old.digest == digest && old.applied == LogIndex(3))
         try old.close()
 
-        let new = try bench.open()
+        limits.build = .next
+        let new = try bench.open(limits)
         #expect(new.applied == LogIndex(3) && new.digest == digest)
         try new.apply(entries[3...], into: &outcomes)
         try new.commit()

@@ -188,7 +188,8 @@ extension PartitionStore where State == RegisterState {
         let store = try PartitionBench().open()
         var outcomes: [Outcome] = []
         let command = PartitionBench.entry(1)
-        let mail = MailCommand.beginEpoch(2).enveloped(
+        let route = MailRoute(from: GroupID(1), to: GroupID(2))
+        let mail = MailCommand.release(MailReceipt(route, through: 2, at: .zero)).enveloped(
             identity: RequestIdentity(high: 1, low: 1), deadlineMilliseconds: .max)
         func entry(_ index: UInt64, _ kind: Entry.Kind, _ payload: Bytes) -> Entry {
             Entry(
@@ -481,9 +482,9 @@ extension PartitionStore where State == RegisterState {
         let world = SimulatedWorld(seed: 1)
         do { _ = try DataDirectory(in: world) }
         var stamp = try #require(world.simulatedFiles.contents(of: "STRATUS"))
-        stamp[8] = 4
+        stamp[8] = 17
         world.simulatedFiles.plant(stamp, at: "STRATUS")
-        #expect(throws: DataDirectory.Refusal.newerVersion(4)) { _ = try DataDirectory(in: world) }
+        #expect(throws: DataDirectory.Refusal.newerVersion(17)) { _ = try DataDirectory(in: world) }
         #expect(world.simulatedFiles.contents(of: "STRATUS") == stamp)
         for position in [0, 12, 20, 28] {
             var damaged = stamp

@@ -6,6 +6,7 @@
 
 A fixture is `fixtures/NAME.tar.xz`: the directories of its nodes, the cluster's secret, and `facts.json`, which says what
 must be found: records of two zones and of the public database, accounts, an API token, a web-auth token, sync tokens.
+The first one is written by release 0.1.0: earlier builds were no releases, and their directories are refused.
 """
 import json, lzma, os, pathlib, shutil, subprocess, sys, tarfile, tempfile, time
 import urllib.error, urllib.request

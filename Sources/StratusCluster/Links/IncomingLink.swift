@@ -44,7 +44,6 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private(set) var greeting: UInt64 = 0
     /// What its peer opened it for.
     private(set) var purpose = PeerPurpose.ordinary
-    private var protocolVersion = PeerGreeting.protocolMin
     private var name = ""
     private var certificateName: String?
     private(set) var certificateFingerprint: Bytes = []
@@ -216,23 +215,19 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
             self.node = hello.node
             self.greeting = self.links.drawGreeting()
             self.name = hello.name
-            self.protocolVersion = welcome.protocolVersion
             Self.frame(.welcome(welcome), into: &self.answer)
-            if welcome.protocolVersion < PeerGreeting.protocolOfStarts { self.becomeHeard() }
         case .failure(let refusal): self.refuse(refusal, hello.name)
         }
         self.stream?.wantsToSend()
         return self.node != nil
     }
 
-    /// The first messages behind a welcome: in protocol 3 what the link is for, if it is not
-    /// ordinary, and from protocol 2 on the starts.
+    /// The first messages behind a welcome: what the link is for, if it is not ordinary, and the
+    /// starts.
     ///
     /// - Returns: whether the link goes on.
     private func prove(_ message: PeerMessage) -> Bool {
-        if case .purpose(let purpose) = message, self.purpose == .ordinary,
-            self.protocolVersion >= PeerGreeting.protocolOfPurposes
-        {
+        if case .purpose(let purpose) = message, self.purpose == .ordinary {
             self.purpose = purpose
             return true
         }
@@ -322,9 +317,9 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private func remembered(
         _ hello: PeerHello, _ verdict: Result<PeerWelcome, PeerRefusal>
     ) -> Result<PeerWelcome, PeerRefusal> {
-        guard case .success = verdict, let data = hello.data,
+        guard case .success = verdict,
             let refusal = PeerGreeting.refusal(
-                of: hello.name, self.links.memory.meet(hello.name, data))
+                of: hello.name, self.links.memory.meet(hello.name, hello.data))
         else { return verdict }
         return .failure(refusal)
     }

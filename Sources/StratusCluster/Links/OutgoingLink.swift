@@ -321,10 +321,6 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 self.rest("chose link protocol \(welcome.protocolVersion), which was not offered")
                 return false
             }
-            guard let data = welcome.data else {
-                self.rest("does not say which data directory it works on")
-                return false
-            }
             if let refusal = PeerGreeting.refusal(
                 of: self.peer.name, build: FeatureLevel(welcome.featureLevel),
                 in: self.links.level.now)
@@ -334,23 +330,15 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 self.rest("gets no messages: \(refusal.text)")
                 return false
             }
-            let met = self.links.memory.meet(self.peer.name, data)
+            let met = self.links.memory.meet(self.peer.name, welcome.data)
             if let refusal = PeerGreeting.refusal(of: self.peer.name, met) {
                 // It hears of it on the link that it opens.
                 self.backoff = self.links.tuning.backoffMax
                 self.rest("gets no messages: \(refusal.text)")
                 return false
             }
-            if self.purpose == .bulk {
-                guard welcome.protocolVersion >= PeerGreeting.protocolOfPurposes else {
-                    self.rest("speaks a link protocol that carries no copies")
-                    return false
-                }
-                self.sayFirst(.purpose(.bulk))
-            }
-            if welcome.protocolVersion >= PeerGreeting.protocolOfStarts {
-                self.sayFirst(.starts(self.links.own.starts))
-            }
+            if self.purpose == .bulk { self.sayFirst(.purpose(.bulk)) }
+            self.sayFirst(.starts(self.links.own.starts))
             // It may end the stream at once, and then the link rests already.
             self.stream?.wantsToSend()
             guard self.phase == .greeting else { return false }

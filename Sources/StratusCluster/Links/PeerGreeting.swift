@@ -74,12 +74,7 @@ package struct PeerGreeting: Sendable {
         .notAdmitted, "an administrator has withdrawn the certificate that it shows")
 
     package static let protocolMin: UInt16 = 1
-    package static let protocolMax: UInt16 = 3
-    /// The first protocol in which the opener's first message after the welcome lists the starts of
-    /// its data directory.
-    package static let protocolOfStarts: UInt16 = 2
-    /// The first protocol in which the opener may say first what the link carries.
-    package static let protocolOfPurposes: UInt16 = 3
+    package static let protocolMax: UInt16 = 1
 
     package static func hello(from own: PeerIdentity, to receiver: NodeID) -> PeerHello {
         PeerHello(
@@ -130,12 +125,6 @@ package struct PeerGreeting: Sendable {
                     .noCommonProtocol,
                     "link protocols \(Self.protocolMin) to \(Self.protocolMax) here, "
                         + "\(hello.protocolMin) to \(hello.protocolMax) there"))
-        }
-        guard hello.data != nil else {
-            return .failure(
-                PeerRefusal(
-                    .noCommonProtocol,
-                    "your build does not say which data directory it uses: install a newer one"))
         }
         return .success(
             PeerWelcome(

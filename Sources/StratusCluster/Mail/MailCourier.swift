@@ -51,14 +51,12 @@ package struct MailCourier: Sendable {
     package enum Trouble: Sendable, Equatable {
         /// The receiver has seen less than the sender has released.
         case gap(through: UInt64, first: UInt64)
-        /// The two partitions are of different epochs: one of them was restored without the other.
-        case otherEpoch(UInt64)
         /// The receiver cannot read it.
         case refused
     }
 
     private enum Route {
-        case delivering(epoch: UInt64, first: UInt64)
+        case delivering(first: UInt64)
         case releasing
         /// After a failure.
         case resting(until: MonotonicTime)
@@ -113,8 +111,8 @@ package struct MailCourier: Sendable {
             }
             if look.mustRepeat { self.look(at: group, into: &actions) }
         case .delivered(let route, let outcome):
-            guard case .delivering(let epoch, let first) = self.routes[route] else { return }
-            self.delivered(route, outcome, epoch: epoch, first: first, at: now, into: &actions)
+            guard case .delivering(let first) = self.routes[route] else { return }
+            self.delivered(route, outcome, first: first, at: now, into: &actions)
         case .released(let route, let outcome):
             guard case .releasing = self.routes[route] else { return }
             self.underWayCount -= 1
@@ -168,8 +166,8 @@ package struct MailCourier: Sendable {
                 return
             }
             self.underWayCount += 1
-            self.routes[route] = .delivering(epoch: outbox.epoch, first: first)
-            actions.append(.deliver(MailBag(route, epoch: outbox.epoch, pile.mails)))
+            self.routes[route] = .delivering(first: first)
+            actions.append(.deliver(MailBag(route, pile.mails)))
         }
         if outbox.hasMore { self.heldUp.insert(group) }
     }
@@ -195,22 +193,20 @@ package struct MailCourier: Sendable {
     // MARK: Carrying
 
     private mutating func delivered(
-        _ route: MailRoute, _ outcome: MailOutcome?, epoch: UInt64, first: UInt64,
-        at now: MonotonicTime, into actions: inout [Action]
+        _ route: MailRoute, _ outcome: MailOutcome?, first: UInt64, at now: MonotonicTime,
+        into actions: inout [Action]
     ) {
         var trouble: Trouble?
         switch outcome {
         case .received(let through, let time) where through >= first:
             self.failing[route]?.trouble = nil
             self.routes[route] = .releasing
-            actions.append(
-                .release(MailReceipt(route, epoch: epoch, through: through, at: time)))
+            actions.append(.release(MailReceipt(route, through: through, at: time)))
             return
         case .received(let through, _):
             // The very next was offered, and not taken: it cannot be read there.
             trouble = through + 1 == first ? .refused : .gap(through: through, first: first)
-        case .otherEpoch(let other): trouble = .otherEpoch(other)
-        case .refused, .released, .begun: trouble = .refused
+        case .refused, .released: trouble = .refused
         case nil: break
         }
         self.underWayCount -= 1

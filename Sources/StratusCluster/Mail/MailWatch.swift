@@ -95,7 +95,6 @@ extension MailCourier.Trouble: CustomStringConvertible {
         case .gap(let through, let first):
             "the receiver has mail up to \(through), and the waiting mail begins with "
                 + "\(first): some is missing"
-        case .otherEpoch(let epoch): "the receiver is in another epoch, \(epoch)"
         case .refused: "the receiver cannot read it"
         }
     }

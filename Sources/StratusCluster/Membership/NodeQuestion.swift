@@ -16,10 +16,10 @@ package import StratusPlacement
 // |       | 5 changed: varint revision                                                        |
 // |       | 6 health                                                                          |
 // |       | 7 offer: prefixed view                                                            |
-// |       | 8 attend (level 2): 4 node, flag whole, count of databases, 8 each                |
-// |       | 9 stirred (level 2): count of databases, 8 each                                   |
-// |       | 32 support (level 2)                                                              |
-// |       | 121 remains (level 2)                                                             |
+// |       | 8 attend: 4 node, flag whole, count of databases, 8 each                |
+// |       | 9 stirred: count of databases, 8 each                                   |
+// |       | 10 support                                                              |
+// |       | 11 remains                                                             |
 //
 // Its answer, version 1
 //
@@ -33,8 +33,8 @@ package import StratusPlacement
 // |       | 4 health: text version, 8 wall milliseconds, 8 free bytes, 8 bytes of the disk,   |
 // |       |   8 end of the certificate, count of complaints, each two texts, count of groups led, |
 // |       |   varint revision, 8 resident bytes, 8 requests in flight                         |
-// |       | 32 support (level 2): count of files, each a text name and prefixed bytes         |
-// |       | 121 remains (level 2): see `NodeRemains.swift`                                    |
+// |       | 5 support: count of files, each a text name and prefixed bytes         |
+// |       | 6 remains: see `NodeRemains.swift`                                    |
 // | …     | observation: 2 group, 4 leader, prefixed configuration, varint index, flag        |
 // |       |   committed, count of nodes caught up, 4 each                                      |
 
@@ -149,8 +149,8 @@ extension NodeQuestion {
         case .stirred(let databases):
             writer.write(9 as UInt8)
             writer.write(names: databases)
-        case .support: writer.write(32 as UInt8)
-        case .remains: writer.write(121 as UInt8)
+        case .support: writer.write(10 as UInt8)
+        case .remains: writer.write(11 as UInt8)
         }
         return writer.bytes
     }
@@ -183,8 +183,8 @@ extension NodeQuestion {
             let isWhole = try reader.flag()
             self = .attend(node: node, databases: try reader.names(), isWhole: isWhole)
         case 9: self = .stirred(try reader.names())
-        case 32: self = .support
-        case 121: self = .remains
+        case 10: self = .support
+        case 11: self = .remains
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -227,14 +227,14 @@ extension NodeReply {
             writer.write(4 as UInt8)
             health.write(to: &writer)
         case .support(let files):
-            writer.write(32 as UInt8)
+            writer.write(5 as UInt8)
             writer.write(count: files.count)
             for file in files {
                 writer.write(text: file.name)
                 writer.write(prefixed: file.contents)
             }
         case .remains(let remains):
-            writer.write(121 as UInt8)
+            writer.write(6 as UInt8)
             remains.write(to: &writer)
         }
         return writer.bytes
@@ -258,14 +258,14 @@ extension NodeReply {
             self = .observed(groups)
         case 3: self = .done(try reader.flag())
         case 4: self = .health(try NodeHealth(from: &reader))
-        case 32:
+        case 5:
             var files: [SupportFile] = []
             for _ in 0..<(try reader.count(minimumSize: 2)) {
                 let name = try reader.text()
                 files.append(SupportFile(name: name, contents: Bytes(try reader.prefixed())))
             }
             self = .support(files)
-        case 121: self = .remains(try NodeRemains(from: &reader))
+        case 6: self = .remains(try NodeRemains(from: &reader))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

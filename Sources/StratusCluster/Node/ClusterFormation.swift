@@ -4,22 +4,22 @@ package import StratusPlacement
 import StratusSealing
 import StratusStorage
 
-// The file CLUSTER in a data directory, version 1
+// The file CLUSTER in a data directory
 //
 // | bytes  | what                                                              |
 // | ------ | ----------------------------------------------------------------- |
 // | 8      | "STRATUSC"                                                        |
-// | 1      | version, 1                                                        |
+// | 1      | 1 this node was there at first, 2 it joined, 3 it was converted   |
 // | 8 + 8  | the cluster                                                       |
 // | 4      | this node                                                         |
 // | 2      | number of partitions                                              |
 // | count  | the nodes the cluster was formed of, each 4 bytes and a text name |
 // | 4      | CRC-32C of the bytes before                                       |
 //
-// Version 2, of a node that joined later: after the number of partitions its name, and no nodes.
-//
-// Version 3, of a node that served alone and was converted: after the number of partitions the
-// feature level that its cluster begins at, 4 bytes; then the nodes, which is itself alone.
+// The second field is a flag: its values belong to one format. 2 is a node that joined later: after
+// the number of partitions its name, and no nodes. 3 is a node that served alone and was converted:
+// after the number of partitions the feature level that its cluster begins at, 4 bytes; then the
+// nodes, which is itself alone.
 
 /// The nodes that a cluster was formed of, and which of them this is.
 ///

@@ -22,10 +22,6 @@ extension ArchiveWalk {
         of database: DatabaseID, _ after: FeedPosition?, _ restartCount: Int
     ) async throws -> Piece {
         let zone = ZoneID(name: ZoneID.documentsName, owner: database.owner)
-        guard self.reader.store.router.level.allows(.two) else {
-            self.steps.removeFirst()
-            return .documents([], database.scope)
-        }
         guard
             case .changes(let page) = try await self.reader.documents(
                 .changes(after: after, limit: Self.documentCountMax), of: database)

@@ -43,7 +43,6 @@ struct AssetService: Sendable {
             "tokens", limit: self.exchange.handler.limits.operationCountMax)
         guard !elements.isEmpty else { throw InputRefusal.missingKey("tokens") }
         let place = try self.exchange.requiredPlace(try self.address(input))
-        guard self.exchange.handler.router.level.allows(.two) else { throw RouteError.upgrading }
         var draws = self.exchange.draws()
         let tokens = try elements.map { element throws(InputRefusal) in
             let item = try Input(element, at: "tokens")

@@ -113,7 +113,6 @@ struct DAVHandler: Sendable {
                 handler: self.handler, route: Route(route.container, .private, Self.operation),
                 authentication: authentication, head: head, body: body,
                 isSecure: request.isSecure, room: room, turn: turn)
-            try exchange.requireLevel(.two)
             return DAVService(
                 documents: DocumentService(exchange: exchange), route: route,
                 showsAll: password?.showsAll ?? true, content: content, first: first,

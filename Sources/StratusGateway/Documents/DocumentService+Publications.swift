@@ -23,7 +23,6 @@ extension DocumentService {
     private static let usualSeconds: Int64 = 7 * 86_400
 
     func publish(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         let kit = try self.kit
         var seconds = Self.usualSeconds
         if let value = input["seconds"] {
@@ -45,7 +44,6 @@ extension DocumentService {
     }
 
     func publications(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         let kit = try self.kit
         let item = try input.string("id")
         guard case .publications(let all) = try await self.ask(.publications) else {
@@ -63,7 +61,6 @@ extension DocumentService {
     }
 
     func withdraw(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         var draws = self.exchange.draws()
         let id = try input.requiredString("publication")
         guard case .removed = try await self.change(.withdraw(id: id), &draws) else {

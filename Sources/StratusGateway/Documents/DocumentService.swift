@@ -46,7 +46,6 @@ struct DocumentService: Sendable {
     // MARK: Reading
 
     func list(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         let limit = try input.resultsLimit(max: 200) ?? 200
         let after = try input.string("marker").map { text throws(InputRefusal) in
             guard let place = Base64.decode(text) else { throw .invalidMarker }
@@ -68,7 +67,6 @@ struct DocumentService: Sendable {
     }
 
     func lookUp(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         let selectors = try input.requiredElements("items", limit: 200).map { element in
             try Self.selector(try Input(element, at: "items"))
         }
@@ -88,7 +86,6 @@ struct DocumentService: Sendable {
     }
 
     func versions(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         let id = try input.requiredString("id")
         guard case .versions(let versions) = try await self.ask(.versions(id: id)) else {
             throw Self.otherKind
@@ -115,7 +112,6 @@ struct DocumentService: Sendable {
     // MARK: changes
 
     func changes(_ input: Input) async throws -> GatewayAnswer {
-        try self.exchange.requireLevel(.two)
         let device = try input.requiredString("device")
         guard KeyValueStore.isDevice(device) else {
             throw InputRefusal.unexpectedInput(key: "device")
@@ -185,7 +181,6 @@ struct DocumentService: Sendable {
     // MARK: items/modify
 
     func modify(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         let (device, now) = try Self.sender(input)
         let isAtomic = try input.flag("atomic") ?? true
         var draws = self.exchange.draws()
@@ -258,7 +253,6 @@ struct DocumentService: Sendable {
 
     /// `data/remove`: everything outside the folder `Documents`.
     func removeData(_ input: Input) async throws -> Bytes {
-        try self.exchange.requireLevel(.two)
         let (device, now) = try Self.sender(input)
         var draws = self.exchange.draws()
         var count = 0

@@ -24,7 +24,6 @@ struct AccountService: Sendable {
             json.object { $0.member("available", false) }
             return json.finish()
         }
-        try exchange.requireLevel(.two)
         let database = exchange.homeDatabase
         let key = ShardKey.database(database)
         guard

@@ -55,7 +55,7 @@ struct TokenService: Sendable {
     }
 
     private func register(_ token: PollToken, _ asked: Environment?) async throws -> Bytes {
-        let registration = try self.registration()
+        let registration = self.registration()
         // Before it is listed: a poll then finds where to begin.
         try await self.follow(registration, token.name, as: .poll)
         let environment = try await self.list(
@@ -135,8 +135,7 @@ struct TokenService: Sendable {
 
     // MARK: Rows
 
-    private func registration() throws -> Device.Registration {
-        guard self.exchange.handler.router.level.allows(.two) else { throw RouteError.upgrading }
+    private func registration() -> Device.Registration {
         return Device.Registration(
             container: self.exchange.route.container, userRecordName: self.exchange.caller,
             isServerKey: self.exchange.principal.kind == .serverKey, session: self.session)
@@ -147,7 +146,7 @@ struct TokenService: Sendable {
         _ address: PushAddress, _ kind: Device.Provider.Kind, topic: String,
         _ asked: Environment?, life: Duration
     ) async throws -> Environment {
-        let registration = try self.registration()
+        let registration = self.registration()
         let handler = self.exchange.handler
         let name = DeviceName(address, handler.tokens)
         try await self.admit(name, of: registration)

@@ -198,7 +198,7 @@ struct QueryService: Sendable {
         let key = ShardKey.database(ask.database)
         try await self.exchange.teach(schema, to: ask.database)
         var ask = ask
-        if self.exchange.handler.router.level.allows(.two) { ask.schemaVersion = schema.version }
+        ask.schemaVersion = schema.version
         var hasInstalled = false
         while true {
             let answer = try await self.exchange.ask(
@@ -211,7 +211,7 @@ struct QueryService: Sendable {
                 // it has.
                 if hasInstalled { throw ClientError(refusal) }
                 do { try await self.exchange.install(schema, at: key) } catch is ClientError {
-                    ask.schemaVersion = ask.part == nil ? nil : 0
+                    ask.schemaVersion = 0
                 }
                 hasInstalled = true
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:

@@ -135,7 +135,6 @@ struct ModifyService: Sendable {
     /// Cuts long texts into words here, and not where they are indexed: there everybody waits for
     /// the storage thread. One text at a time, and on no event loop.
     func cutWords(of modify: inout ModifyRecords, by schema: Schema) async {
-        guard self.exchange.handler.router.level.allows(.two) else { return }
         for operation in modify.operations {
             for field in operation.fields {
                 guard Self.textSize(field.value) >= Self.cutTextSizeMin,
@@ -274,9 +273,9 @@ struct ModifyService: Sendable {
         lacking missing: [(operation: Int, type: RecordType)], by compiler: OperationCompiler,
         at place: ZonePlace, isAtomic: Bool
     ) async throws -> [Int: ClientError] {
-        // A bucket holds some of the records only. Nodes of level 1 know no schema to come. What is
-        // wrong with the growth itself, the command says that makes it.
-        guard place.buckets == nil, self.exchange.handler.router.level.allows(.two),
+        // A bucket holds some of the records only. What is wrong with the growth itself, the command
+        // says that makes it.
+        guard place.buckets == nil,
             case .success = SchemaRules.extending(compiler.schema, with: missing.map(\.type))
         else { return [:] }
         let positions = compiled.indices.filter {

@@ -53,7 +53,6 @@ struct SubscriptionService: Sendable {
         let elements = try input.requiredElements(
             "operations", limit: self.exchange.handler.limits.operationCountMax)
         guard !elements.isEmpty else { throw InputRefusal.missingKey("operations") }
-        try self.requireLevel()
         var draws = self.exchange.draws()
         var items: [(id: String, read: Result<ModifySubscriptions.Operation, ClientError>)] = []
         for element in elements {
@@ -128,10 +127,6 @@ struct SubscriptionService: Sendable {
     /// Equal for one that is not there and one that is somebody else's.
     static let notFound = ClientError(.notFound, "subscription not found")
 
-    private func requireLevel() throws(RouteError) {
-        guard self.exchange.handler.router.level.allows(.two) else { throw .upgrading }
-    }
-
     func submit(
         _ operations: [ModifySubscriptions.Operation], to database: DatabaseID, part: Bytes = []
     ) async throws -> [SubscriptionResult] {
@@ -149,7 +144,6 @@ struct SubscriptionService: Sendable {
     }
 
     private func found(_ ids: [String]?) async throws -> [Subscription?] {
-        try self.requireLevel()
         if ids?.isEmpty == true { return [] }
         guard let parts = self.parts else {
             return try await self.found(ids, in: self.exchange.ownDatabase)

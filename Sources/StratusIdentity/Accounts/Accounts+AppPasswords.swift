@@ -35,7 +35,6 @@ extension Accounts {
         _ kind: Session.AppPassword, of id: AccountID, provenBy generation: PasswordGeneration?,
         in container: ContainerReference
     ) async throws(RouteError) -> MadeAppPassword {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         let name = self.store.draw(16)
         for _ in 0..<Self.attemptCountMax {
             guard let row = try await self.store.row(Self.key(id), at: id.key) else {

@@ -307,7 +307,7 @@ package struct Accounts: Sendable {
             let oldest = try await self.sessions(of: id)
                 .sorted { $0.session.openedMilliseconds < $1.session.openedMilliseconds }
                 .dropLast(Self.sessionCountMax - 1).prefix(100)
-            // Sessions that an older build ends are void by their time.
+            // All sessions of an account are ended by a time: one opened before it is void.
             let opened = Session(
                 container: container,
                 openedMilliseconds: max(now, account.sessionsValidFromMilliseconds), stays: stays,

@@ -75,13 +75,12 @@ package struct ContainerRegistry: Sendable {
     /// - Parameters:
     ///   - buckets: the buckets of the public database, fixed for the container's life; see
     ///     ``Bucket/isOffered(_:)``.
-    ///   - zoneBuckets: the same of each private database. More than 1: feature level 2.
+    ///   - zoneBuckets: the same of each private database.
     package func create(_ container: ContainerReference, buckets: Int = 1, zoneBuckets: Int = 1)
         async throws(RouteError) -> Creation
     {
         precondition(Bucket.isOffered(buckets), "not offered: \(buckets) buckets")
         precondition(Bucket.isOffered(zoneBuckets), "not offered: \(zoneBuckets) buckets")
-        guard zoneBuckets == 1 || self.store.router.level.allows(.two) else { throw .upgrading }
         if let known = try await self.descriptor(of: container) {
             switch known.state {
             case .active, .resetting:

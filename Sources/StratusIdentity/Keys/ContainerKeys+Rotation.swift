@@ -29,7 +29,6 @@ extension ContainerKeys {
     package func beginRotation(of container: ContainerReference) async throws(RouteError)
         -> Rotating?
     {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         // Counted from before anything is read, so the row is not written later than `settling`
         // counts on.
         let deadline = self.store.deadlineMilliseconds

@@ -82,8 +82,6 @@ package final class ContainerKeys: Sendable {
         {
             return kept.keys
         }
-        // The level is asked before the row: a build below it cannot read the question.
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         let name = Self.name(of: container)
         for _ in 0..<16 {
             if let row = try await self.store.row(name, at: .container(container)) {
@@ -133,7 +131,6 @@ package final class ContainerKeys: Sendable {
 
     /// Reads the row of a container's key, and opens it.
     package func state(of container: ContainerReference) async throws(RouteError) -> State {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         let name = Self.name(of: container)
         guard let row = try await self.store.row(name, at: .container(container)) else {
             return .none
@@ -155,7 +152,6 @@ package final class ContainerKeys: Sendable {
     ///
     /// - Returns: false where it is wrapped so already, or there is none.
     package func wrapAnew(_ container: ContainerReference) async throws(RouteError) -> Bool {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         let deadline = self.store.deadlineMilliseconds
         let master = self.master.sealing
         try await self.agreement.require(master)

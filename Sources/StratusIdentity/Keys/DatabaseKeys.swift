@@ -235,7 +235,6 @@ package final class DatabaseKeys: Sendable {
     private func put(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
         -> Sealing?
     {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         // From before the container's key is read: once that one is no longer the newest, what is
         // wrapped under it may arrive for a known time only.
         let deadline = self.store.deadlineMilliseconds
@@ -254,7 +253,6 @@ package final class DatabaseKeys: Sendable {
     private func row(_ database: DatabaseID, version: UInt32?) async throws(RouteError)
         -> DatabaseKey?
     {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         let query = RecordQuery(
             principal: Principal(kind: .system),
             .key(KeyAsk(database: database, version: version)))

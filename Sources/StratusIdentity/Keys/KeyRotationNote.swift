@@ -16,7 +16,6 @@ package struct KeyRotationNote: Sendable {
     package init(
         _ kind: String, of container: ContainerReference, _ store: IdentityStore
     ) async throws(RouteError) {
-        guard store.router.level.allows(.two) else { throw .upgrading }
         let key = IdentityKey(
             .keyRotation, of: IdentityKey.home(container), Bytes(kind.utf8))
         let run = store.draw(KeyRotation.runSize)

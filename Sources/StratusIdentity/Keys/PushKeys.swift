@@ -86,8 +86,6 @@ package final class PushKeys: Sendable {
         {
             return known
         }
-        // The level is asked before the row: a build below it cannot read the question.
-        guard self.store.router.level.allows(.two) else { return Known() }
         var parsed = self.parsed(of: container)
         let known = try await self.read(container, &parsed)
         self.kept.withLock { [parsed] kept in
@@ -271,7 +269,6 @@ package final class PushKeys: Sendable {
         _ name: Bytes, in container: ContainerReference, _ change: IdentityCommand.Change,
         by deadline: Int64? = nil
     ) async throws(RouteError) {
-        guard self.store.router.level.allows(.two) else { throw .upgrading }
         let key = IdentityKey(.pushKey, of: IdentityKey.home(container), name)
         let outcome = try await self.store.submit(
             [.init(key, if: .any, change)], to: .container(container), by: deadline)

@@ -18,8 +18,10 @@ package import StratusModel
 /// Format 3, only if the public database has buckets: as format 1, then their number (1 byte),
 /// then, while the environment is reset, what format 2 adds.
 ///
-/// Format 4 (feature level 2), only if private databases have buckets: as format 3, whose number
-/// may then be 1, with the number of the private databases' buckets (1 byte) behind it.
+/// Format 4, only if private databases have buckets: as format 3, whose number may then be 1, with
+/// the number of the private databases' buckets (1 byte) behind it.
+///
+/// The first byte is a flag for what the row holds: every build reads and writes all four.
 package struct ContainerDescriptor: Sendable, Equatable {
     package enum State: UInt8, Sendable, CaseIterable {
         case active = 1

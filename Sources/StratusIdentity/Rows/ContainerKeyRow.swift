@@ -4,14 +4,9 @@ package import StratusSealing
 
 /// The key of a container, wrapped under a master key: two of them while a rotation goes on.
 ///
-/// | bytes | container key, format 1: its first key                               |
-/// | ----- | -------------------------------------------------------------------- |
-/// | 1     | format, 1                                                            |
-/// | 72    | the key, as ``SealedKey``                                            |
-///
-/// | bytes  | container key, format 2: one that has had a rotation                |
+/// | bytes  | container key, format 1                                             |
 /// | ------ | ------------------------------------------------------------------- |
-/// | 1      | format, 2                                                           |
+/// | 1      | format, 1                                                           |
 /// | signed | milliseconds since when the newest key seals                        |
 /// | 1      | count of keys, 1 or 2                                               |
 /// | 4 + 72 | of each, the newest first: its version, and the key                 |
@@ -44,11 +39,8 @@ package struct ContainerKeyRow: Sendable, Equatable {
     package var master: UInt32 { self.newest.key.version }
 
     package func encoded() -> Bytes {
-        if self.entries.count == 1, self.newest.version == 0 {
-            return [1] + self.newest.key.encoded
-        }
         var writer = ByteWriter(reserving: 192)
-        writer.write(2 as UInt8)
+        writer.write(1 as UInt8)
         writer.write(signed: self.sinceMilliseconds)
         writer.write(UInt8(self.entries.count))
         for entry in self.entries {
@@ -60,32 +52,25 @@ package struct ContainerKeyRow: Sendable, Equatable {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        switch try reader.byte() {
-        case 1:
-            self.init(
+        let format = try reader.byte()
+        guard format == 1 else { throw DecodingError(.unknownVersion(format), at: 0) }
+        let since = try reader.signed()
+        let start = reader.offset
+        let count = try reader.byte()
+        guard (1...2).contains(count) else { throw DecodingError(.malformed, at: start) }
+        var entries: [Entry] = []
+        for _ in 0..<count {
+            let version = try reader.fixed32()
+            entries.append(
                 Entry(
-                    version: 0,
+                    version: version,
                     key: try SealedKey(decoding: try reader.raw(SealedKey.encodedSize))))
-        case 2:
-            let since = try reader.signed()
-            let start = reader.offset
-            let count = try reader.byte()
-            guard (1...2).contains(count) else { throw DecodingError(.malformed, at: start) }
-            var entries: [Entry] = []
-            for _ in 0..<count {
-                let version = try reader.fixed32()
-                entries.append(
-                    Entry(
-                        version: version,
-                        key: try SealedKey(decoding: try reader.raw(SealedKey.encodedSize))))
-            }
-            self.init(
-                entries[0], older: entries.count > 1 ? entries[1] : nil, sinceMilliseconds: since)
-            guard self.entries.allSatisfy({ $0.key.version == self.master }),
-                entries.count == 1 || entries[0].version > entries[1].version
-            else { throw DecodingError(.malformed, at: start) }
-        default: throw DecodingError(.malformed, at: 0)
         }
+        self.init(
+            entries[0], older: entries.count > 1 ? entries[1] : nil, sinceMilliseconds: since)
+        guard self.entries.allSatisfy({ $0.key.version == self.master }),
+            entries.count == 1 || entries[0].version > entries[1].version
+        else { throw DecodingError(.malformed, at: start) }
         try reader.finish()
     }
 }

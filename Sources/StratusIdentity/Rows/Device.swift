@@ -14,6 +14,8 @@ package import StratusModel
 /// | count  | registrations, the oldest first: text container, 1 environment,    |
 /// |        | text user record name, flag server key, prefixed account, prefixed |
 /// |        | session; both empty for development users and server keys          |
+///
+/// The first byte is a flag for what the row holds: every build reads and writes both.
 package struct Device: Sendable, Equatable {
     package struct Registration: Sendable, Equatable {
         package var container: ContainerReference

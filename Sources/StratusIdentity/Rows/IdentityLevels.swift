@@ -23,8 +23,8 @@ extension ContainerDescriptor: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-extension Session: Levelled {
-    package var level: FeatureLevel { self.appPassword == nil ? .one : .two }
+extension Session: FixedLevel {
+    package static var level: FeatureLevel { .one }
 }
 
 extension SealingKeyRing: FixedLevel {
@@ -32,17 +32,17 @@ extension SealingKeyRing: FixedLevel {
 }
 
 extension Device: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension ContainerKeyRow: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension KeyRotation: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension MasterCheck: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }

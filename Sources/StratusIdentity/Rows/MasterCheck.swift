@@ -3,14 +3,9 @@ package import StratusModel
 
 /// What the cluster has noted of one version of a named master key.
 ///
-/// | bytes | master check, format 1: noted, and never forgotten before            |
-/// | ----- | -------------------------------------------------------------------- |
-/// | 1     | format, 1                                                            |
-/// | 8     | the check value of the key, as in ``SealedKey``                      |
-///
-/// | bytes  | master check, format 2                                              |
+/// | bytes  | master check, format 1                                              |
 /// | ------ | ------------------------------------------------------------------- |
-/// | 1      | format, 2                                                           |
+/// | 1      | format, 1                                                           |
 /// | 1      | 0 noted, 1 being forgotten, 2 free                                  |
 /// | 8      | 0 and 1: the check value                                            |
 /// | signed | 1: milliseconds since when                                          |
@@ -52,9 +47,8 @@ package struct MasterCheck: Sendable, Equatable {
     }
 
     package func encoded() -> Bytes {
-        if case .noted(let check) = self.state, self.forgotten.isEmpty { return [1] + check }
         var writer = ByteWriter(reserving: 64)
-        writer.write(2 as UInt8)
+        writer.write(1 as UInt8)
         switch self.state {
         case .noted(let check):
             writer.write(0 as UInt8)
@@ -72,25 +66,22 @@ package struct MasterCheck: Sendable, Equatable {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
+        let format = try reader.byte()
+        guard format == 1 else { throw DecodingError(.unknownVersion(format), at: 0) }
+        let state: State
         switch try reader.byte() {
-        case 1: self.init(.noted(try reader.raw(Self.checkSize)))
-        case 2:
-            let state: State
-            switch try reader.byte() {
-            case 0: state = .noted(try reader.raw(Self.checkSize))
-            case 1:
-                let check = try reader.raw(Self.checkSize)
-                state = .leaving(check, sinceMilliseconds: try reader.signed())
-            case 2: state = .free
-            default: throw DecodingError(.malformed, at: 1)
-            }
-            var forgotten: [Bytes] = []
-            for _ in 0..<(try reader.count(minimumSize: Self.checkSize)) {
-                forgotten.append(try reader.raw(Self.checkSize))
-            }
-            self.init(state, forgotten: forgotten)
-        default: throw DecodingError(.malformed, at: 0)
+        case 0: state = .noted(try reader.raw(Self.checkSize))
+        case 1:
+            let check = try reader.raw(Self.checkSize)
+            state = .leaving(check, sinceMilliseconds: try reader.signed())
+        case 2: state = .free
+        default: throw DecodingError(.malformed, at: 1)
         }
+        var forgotten: [Bytes] = []
+        for _ in 0..<(try reader.count(minimumSize: Self.checkSize)) {
+            forgotten.append(try reader.raw(Self.checkSize))
+        }
+        self.init(state, forgotten: forgotten)
         try reader.finish()
     }
 }

@@ -13,7 +13,8 @@ package import StratusModel
 /// | text   | how the person's browser calls itself, cut            |
 ///
 /// Format 2 is an app password's: format, container, environment and opened as above, then text
-/// label, 1 byte of services (bit 0: WebDAV), flag read-only, flag everything. Feature level 2.
+/// label, 1 byte of services (bit 0: WebDAV), flag read-only, flag everything. The first byte is a
+/// flag for whose session it is: every build reads and writes both.
 package struct Session: Sendable, Equatable {
     /// What an app password is good for.
     package struct AppPassword: Sendable, Hashable {

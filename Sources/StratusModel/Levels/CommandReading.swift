@@ -50,7 +50,7 @@ extension Command {
         let envelope = CommandReading.of(self.kind.rawValue, in: .commandKind)
         let body: CommandReading =
             switch self.kind {
-            case .records: Self.readingOfRecords(self.body)
+            case .records: .of(self.body, version: .recordCommandVersion, kind: .recordCommand)
             case .identity: .of(self.body.first, in: .identityCommandVersion)
             case .system: .of(self.body, version: .systemCommandVersion, kind: .systemCommand)
             case .mail: .of(self.body, version: .mailCommandVersion, kind: .mailCommand)
@@ -58,26 +58,6 @@ extension Command {
             case .reference: .readable(since: .one)
             }
         return envelope.joined(with: body)
-    }
-
-    private static func readingOfRecords(_ body: Bytes) -> CommandReading {
-        let reading = CommandReading.of(
-            body, version: .recordCommandVersion, kind: .recordCommand)
-        guard case .readable = reading else { return reading }
-        return reading.joined(with: .of(Self.recordKind(of: body), in: .recordCommand))
-    }
-
-    /// The kind of a records command to a bucket of zones. The command's own kind stands behind the
-    /// place, which is two bytes and a varint.
-    package static let placedKind: UInt8 = 50
-
-    /// The kind of a records command, wherever it is placed; nil: the body ends before it.
-    package static func recordKind(of body: Bytes) -> UInt8? {
-        guard body.count > 1 else { return nil }
-        if body[1] != Self.placedKind { return body[1] }
-        var inner = 4
-        while inner < body.count, body[inner] & 0x80 != 0 { inner += 1 }
-        return inner + 1 < body.count ? body[inner + 1] : nil
     }
 
     /// The level that the cluster must have before this is sent.

@@ -13,13 +13,15 @@ package struct FeatureLevel: RawRepresentable, Sendable, Hashable, Comparable,
     package init(rawValue: UInt32) { self.rawValue = rawValue }
     package init(_ rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Everything up to commit 4e52292.
-    package static let one = FeatureLevel(1)
     /// Release 0.1.0.
-    package static let two = FeatureLevel(2)
+    package static let one = FeatureLevel(1)
 
     /// The highest level that this build reads and writes.
-    package static let build = FeatureLevel.two
+    package static let build = FeatureLevel.one
+    /// The level after this build's, which no release has. The simulator and tests run builds of it
+    /// beside this one's. So an upgrade is proven before there is a release to upgrade to. The only
+    /// format at this level is version 2 of a register command, which nodes never write.
+    package static let next = FeatureLevel(FeatureLevel.build.rawValue + 1)
     /// The level of a number that is in no table. No cluster ever reaches it, so nobody may write
     /// the number.
     package static let unregistered = FeatureLevel(.max)
@@ -27,8 +29,7 @@ package struct FeatureLevel: RawRepresentable, Sendable, Hashable, Comparable,
     /// The first release that reads this level; nil for a level that this build does not know.
     package var release: String? {
         switch self {
-        case .one: "commit 4e52292"
-        case .two: "0.1.0"
+        case .one: "0.1.0"
         default: nil
         }
     }

@@ -11,28 +11,22 @@ package struct NumberFamily: Sendable {
     }
 
     package let name: String
-    /// In ascending order.
+    /// In ascending order, without gaps.
     package let entries: [Entry]
-    /// The numbers where counting starts anew on purpose. Anywhere else a gap is a mistake.
-    package let blocks: [UInt8]
     private let levels: [FeatureLevel?]
 
-    /// - Parameters:
-    ///   - first: what level 1 has.
-    ///   - later: what came since, by level.
+    /// - Parameter since: the levels of the numbers that came after level 1.
     init(
-        _ name: String, _ first: KeyValuePairs<UInt8, String>,
-        later: [(FeatureLevel, KeyValuePairs<UInt8, String>)] = [], blocks: [UInt8] = []
+        _ name: String, _ numbers: KeyValuePairs<UInt8, String>,
+        since: KeyValuePairs<UInt8, FeatureLevel> = [:]
     ) {
-        var entries = first.map { Entry(number: $0.key, name: $0.value, since: .one) }
-        for (level, numbers) in later {
-            entries += numbers.map { Entry(number: $0.key, name: $0.value, since: level) }
-        }
         var levels = [FeatureLevel?](repeating: nil, count: 256)
-        for entry in entries { levels[Int(entry.number)] = entry.since }
+        for (number, _) in numbers { levels[Int(number)] = .one }
+        for (number, level) in since { levels[Int(number)] = level }
         self.name = name
-        self.entries = entries.sorted { $0.number < $1.number }
-        self.blocks = blocks
+        self.entries = numbers.map {
+            Entry(number: $0.key, name: $0.value, since: levels[Int($0.key)] ?? .unregistered)
+        }
         self.levels = levels
     }
 
@@ -45,15 +39,20 @@ package struct NumberFamily: Sendable {
         self.levels[Int(number)] ?? .unregistered
     }
 
-    /// The errors in the family's numbers: gaps and duplicates.
+    /// The errors in the family's numbers: gaps, duplicates, and levels of numbers that are not
+    /// listed.
     package var faults: [String] {
         var faults: [String] = []
         for (entry, next) in zip(self.entries, self.entries.dropFirst()) {
             if next.number == entry.number {
                 faults.append("\(self.name) \(entry.number): \(entry.name) and \(next.name)")
-            } else if next.number != entry.number + 1, !self.blocks.contains(next.number) {
+            } else if next.number != entry.number + 1 {
                 faults.append("\(self.name): nothing between \(entry.number) and \(next.number)")
             }
+        }
+        let known = self.levels.count { $0 != nil }
+        if known != self.entries.count {
+            faults.append("\(self.name): \(self.entries.count) numbers and \(known) levels")
         }
         let names = self.entries.map(\.name)
         for name in Set(names).sorted() where names.filter({ $0 == name }).count > 1 {

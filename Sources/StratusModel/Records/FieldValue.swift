@@ -124,9 +124,9 @@ package struct AssetReference: Sendable, Hashable {
     /// The checksum from the client's receipt: base64 text.
     package var fileChecksum: String
     package var size: Int64
-    /// The asset, from the receipt that the gateway opened. In a command of feature level 2 nil
-    /// stands for the asset of that checksum and size which the field holds already. In a stored
-    /// record only values from before there were assets have none.
+    /// The asset, from the receipt that the gateway opened. In a command nil stands for
+    /// the asset of that checksum and size which the field holds already. In a stored record
+    /// only a value that was never resolved has none.
     package var asset: AssetID?
     package var receipt: String?
     package var referenceChecksum: String?

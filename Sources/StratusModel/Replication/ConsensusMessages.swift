@@ -53,15 +53,14 @@ package struct ConsensusMessage: Sendable, Equatable {
         /// Chunks before `next` have arrived; `unneeded` when the receiver has the entries already.
         case snapshotAnswer(index: LogIndex, next: UInt32, unneeded: Bool)
         /// The digest of the sender's rows after the entry at `index`: equal on every replica.
-        /// Feature level 2.
         case digest(index: LogIndex, StateDigest)
         /// "Through which entry do you have every copy that was named?" The leader asks the
-        /// incoming voters before it leaves a joint configuration. Feature level 2.
+        /// incoming voters before it leaves a joint configuration.
         case heldAsk
-        /// The sender has every copy that entries through here have named, synced. Feature level 2.
+        /// The sender has every copy that entries through here have named, synced.
         case held(through: LogIndex)
         /// "You had acknowledged the log through here." The leader says it to a follower whose log
-        /// ends before that: what the follower took for torn it had promised. Feature level 2.
+        /// ends before that: what the follower took for torn it had promised.
         case acknowledged(through: LogPoint)
     }
 

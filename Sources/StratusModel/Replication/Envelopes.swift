@@ -39,7 +39,7 @@ package struct Command: Sendable, Equatable {
         /// The body is a StratusCoding `MailCommand`. Its entry is of kind `.mail`.
         case mail = 4
         /// The body belongs to the reference state that tests replicate.
-        case reference = 255
+        case reference = 5
     }
     package var kind: Kind
     package var identity: RequestIdentity

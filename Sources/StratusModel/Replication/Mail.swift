@@ -37,14 +37,11 @@ package struct MailRoute: Sendable, Hashable, Comparable, CustomStringConvertibl
 /// The content of one delivery: mail of one route, without a gap.
 package struct MailBag: Sendable, Equatable {
     package var route: MailRoute
-    /// The sender's. Mail crosses no epoch: a restore begins a new one in every partition.
-    package var epoch: UInt64
     /// In the order of their numbers.
     package var mails: [Mail]
 
-    package init(_ route: MailRoute, epoch: UInt64, _ mails: [Mail]) {
+    package init(_ route: MailRoute, _ mails: [Mail]) {
         self.route = route
-        self.epoch = epoch
         self.mails = mails
     }
 
@@ -55,16 +52,14 @@ package struct MailBag: Sendable, Equatable {
 /// A receiver's statement about one route: everything through here was applied.
 package struct MailReceipt: Sendable, Equatable {
     package var route: MailRoute
-    package var epoch: UInt64
     package var through: UInt64
     /// The time of an entry of the receiver's by which that held. The entry that takes the receipt
     /// is later. So a cut of the cluster whose sender no longer has the mail has it at its
     /// receiver.
     package var at: HybridTime
 
-    package init(_ route: MailRoute, epoch: UInt64, through: UInt64, at: HybridTime) {
+    package init(_ route: MailRoute, through: UInt64, at: HybridTime) {
         self.route = route
-        self.epoch = epoch
         self.through = through
         self.at = at
     }
@@ -77,15 +72,12 @@ package enum MailCommand: Sendable, Equatable {
     case deliver(MailBag)
     /// Tells the sender to release the received mail.
     case release(MailReceipt)
-    /// To every partition of a cluster that was restored, before it is open to anybody.
-    case beginEpoch(UInt64)
 
     /// The entry of this command is later than this.
     package var after: HybridTime {
         switch self {
         case .deliver(let bag): bag.sentAt
         case .release(let receipt): receipt.at
-        case .beginEpoch: .zero
         }
     }
 }
@@ -94,10 +86,7 @@ package enum MailCommand: Sendable, Equatable {
 package enum MailOutcome: Sendable, Equatable {
     /// Everything of this route through this number is applied, as of an entry of this time.
     case received(through: UInt64, at: HybridTime)
-    /// The other one is of another epoch than this partition: nothing was done.
-    case otherEpoch(UInt64)
     case released
-    case begun
     /// Not Stratus' own, or not readable by this version: nothing was done.
     case refused
 }
@@ -135,7 +124,6 @@ package struct Outbox: Sendable, Equatable {
         }
     }
 
-    package var epoch: UInt64
     /// In the order of the receivers' numbers.
     package var piles: [Pile]
     /// The mail that waits for all receivers together.
@@ -145,10 +133,9 @@ package struct Outbox: Sendable, Equatable {
     package var hasMore: Bool
 
     package init(
-        epoch: UInt64, piles: [Pile] = [], waitingCount: UInt64 = 0, waitingSize: UInt64 = 0,
+        piles: [Pile] = [], waitingCount: UInt64 = 0, waitingSize: UInt64 = 0,
         hasMore: Bool = false
     ) {
-        self.epoch = epoch
         self.piles = piles
         self.waitingCount = waitingCount
         self.waitingSize = waitingSize

@@ -27,13 +27,13 @@ package struct PeerHello: Sendable, Equatable {
     package var protocolMax: UInt16
     /// The newest kinds of entries the sender can apply.
     package var featureLevel: UInt32
-    /// Which data directory the sender works on; nil when it is of a build that did not say.
-    package var data: RequestIdentity?
+    /// Which data directory the sender works on.
+    package var data: RequestIdentity
 
     package init(
         cluster: ClusterID, node: NodeID, name: String, incarnation: NodeIncarnation,
         receiver: NodeID, protocolMin: UInt16, protocolMax: UInt16, featureLevel: UInt32,
-        data: RequestIdentity? = nil
+        data: RequestIdentity
     ) {
         self.cluster = cluster
         self.node = node
@@ -54,11 +54,11 @@ package struct PeerWelcome: Sendable, Equatable {
     package var incarnation: NodeIncarnation
     package var featureLevel: UInt32
     /// Which data directory the answering node works on, as in ``PeerHello/data``.
-    package var data: RequestIdentity?
+    package var data: RequestIdentity
 
     package init(
         protocolVersion: UInt16, incarnation: NodeIncarnation, featureLevel: UInt32,
-        data: RequestIdentity? = nil
+        data: RequestIdentity
     ) {
         self.protocolVersion = protocolVersion
         self.incarnation = incarnation

@@ -24,11 +24,11 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     /// The mail that this partition has posted to others, and how far it has received from each.
     package static let mail = Table(rawValue: 12)
     /// Assets, their holders, what is shared, uploads, and what ends when.
-    package static let asset = Table(rawValue: 16)
+    package static let asset = Table(rawValue: 15)
     /// The bodies that are named: what this node should have copies of.
-    package static let body = Table(rawValue: 17)
+    package static let body = Table(rawValue: 16)
     /// The keys of databases, each wrapped under its container's.
-    package static let key = Table(rawValue: 18)
+    package static let key = Table(rawValue: 17)
 
     /// Subscriptions, what they watch, and who follows their news.
     package static let subscription = Table(rawValue: 13)

@@ -113,7 +113,7 @@ struct RecoverCommand {
             return "\nNothing was changed. Run the command with --write to recover.\n"
         }
         let first = FirstCommand {
-            self.firstCommand(of: $0, at: $1, view.settings)
+            self.firstCommand(of: $0, at: $1)
         } open: { (group) throws(StoreError) in
             try PartitionStore(records, group: group, in: "partitions", of: files)
         } isDone: {
@@ -137,12 +137,11 @@ struct RecoverCommand {
     ///
     /// - Parameter time: of its entry, which may be far ahead of this node's clock.
     private func firstCommand(
-        of group: GroupID, at time: HybridTime, _ cluster: ClusterSettings
+        of group: GroupID, at time: HybridTime
     ) -> Command? {
         guard group != .system else { return nil }
         return RecoverPartition.firstCommand(
-            at: time, level: FeatureLevel(rawValue: cluster.featureLevel),
-            identity: self.world.drawIdentity())
+            at: time, identity: self.world.drawIdentity())
     }
 }
 

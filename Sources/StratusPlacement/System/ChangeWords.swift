@@ -72,7 +72,6 @@ package struct ChangeWords: Sendable, Equatable, CustomStringConvertible {
             self = moved("move is done", group, number, isDetail: false)
         case .abandonMove(let group, let number, _):
             self = moved("move is given up", group, number, isDetail: false)
-        case .notify(let kind, _): self = ChangeWords("notice \(kind)")
         case .raiseFeatureLevel(let level):
             self = ChangeWords("raise the feature level to \(level)")
         case .recover: self = ChangeWords("recover")

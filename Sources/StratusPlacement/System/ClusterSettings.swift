@@ -1,11 +1,11 @@
 import StratusCoding
 package import StratusModel
 
-// Settings, version 1: a row of the system partition
+// Settings: a row of the system partition
 //
 // | bytes  | what                                                        |
 // | ------ | ----------------------------------------------------------- |
-// | 1      | version, 1                                                  |
+// | 1      | 1 formed of its nodes, 2 begun as a single node             |
 // | 8 + 8  | cluster: high, low                                          |
 // | 1      | binary logarithm of the number of partitions                |
 // | 1      | replicas of a partition                                     |
@@ -16,8 +16,8 @@ package import StratusModel
 // | varint | identifier of the next node                                 |
 // | varint | first notice kept, then the number the next one gets        |
 //
-// Version 2, of a cluster that began as a single node: then its master value, sealed, as prefixed
-// bytes. Such a cluster is formed at level 2 or above.
+// After a first byte 2 follows the cluster's master value, sealed, as prefixed bytes. The first byte
+// is a flag: both values belong to one format.
 
 /// The settings a cluster was formed with, and its counters.
 package struct ClusterSettings: Sendable, Equatable {

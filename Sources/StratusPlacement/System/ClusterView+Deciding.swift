@@ -15,10 +15,10 @@ extension ClusterView {
     package static let nodeCountMax = 1_000
     static let nameLengthMax = 255
 
-    /// Applies the part of `command` that concerns the view; forming, tokens and notices do not.
+    /// Applies the part of `command` that concerns the view; forming and tokens do not.
     mutating func apply(_ command: SystemCommand) throws(SystemRefusal) -> ([Change], NodeID?) {
         switch command {
-        case .form, .addToken, .revokeToken, .notify: return ([], nil)
+        case .form, .addToken, .revokeToken: return ([], nil)
         case .join(let node, _):
             let (id, changes) = try self.join(node)
             return (changes, id)
@@ -75,7 +75,7 @@ extension ClusterView {
             Set(nodes.map(\.name)).count == nodes.count,
             Set(nodes.map(\.address)).count == nodes.count,
             formation.converted.map({
-                $0.featureLevel > 1 && nodes.count == 1
+                $0.featureLevel > 0 && nodes.count == 1
                     && $0.master.count <= Formation.masterSizeMax.raw
             }) ?? true
         else { return nil }

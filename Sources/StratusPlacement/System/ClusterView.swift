@@ -5,15 +5,15 @@ package import StratusModel
 //
 // | bytes | what                                                           |
 // | ----- | -------------------------------------------------------------- |
-// | 1     | version, 1                                                     |
+// | 1     | 1 no certificate is withdrawn, 2 some are                      |
 // | …     | settings, as their row                                         |
 // | …     | count of nodes, each as its row                                |
 // | …     | count of the system group's replicas, 4 bytes each             |
 // | bytes | placement table, prefixed                                      |
 // | …     | count of moves, each as its row                                |
 //
-// Version 2, where certificates are withdrawn (feature level 2): then their count, each the bytes
-// of a fingerprint, in their order.
+// After a first byte 2 follows the count of withdrawn certificates, each the bytes of a fingerprint,
+// in their order. The first byte is a flag: both values belong to one format.
 
 /// Nodes, placement and moves: everything about the cluster that a node must know to take part.
 ///

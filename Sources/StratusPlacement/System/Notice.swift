@@ -17,10 +17,6 @@ package struct Notice: Sendable, Equatable {
     package enum Kind: UInt8, Sendable {
         /// The view has changed; the payload is its revision, 8 bytes.
         case view = 1
-        /// A container's descriptor: tokens, keys, roles, schema version, limits, buckets.
-        case container = 2
-        /// A credential is good no more.
-        case revocation = 3
     }
     package var sequence: UInt64
     package var milliseconds: Int64
@@ -29,7 +25,6 @@ package struct Notice: Sendable, Equatable {
 
     /// The feed keeps the newest; who has missed more reads everything anew.
     package static let countMax = 4_096
-    package static let payloadSizeMax = ByteCount.kibibytes(16)
 
     package init(sequence: UInt64, milliseconds: Int64, kind: Kind, payload: Bytes) {
         self.sequence = sequence

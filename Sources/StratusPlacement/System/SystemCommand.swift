@@ -7,7 +7,8 @@ package import StratusModel
 // | ----- | -------------------------------------------------------------------------------- |
 // | 1     | version, 1                                                                       |
 // | 1     | kind, then                                                                       |
-// |       | 1 form: 8 + 8 cluster, 1 log2 of partitions, 1 replicas, count of nodes as rows  |
+// |       | 1 form: 8 + 8 cluster, 1 log2 of partitions, 1 replicas, count of nodes as rows, |
+// |       |   flag around a converted node: varint feature level, bytes master              |
 // |       | 2 add token: bytes hash, 8 expires; 3 revoke token: bytes hash                   |
 // |       | 4 join: bytes token hash, a node as its row                                      |
 // |       | 5 announce: a node as its row                                                    |
@@ -15,11 +16,9 @@ package import StratusModel
 // |       | 7 undrain: 4 node; 8 remove: 4 node, flag accepted losses, varint                |
 // |       | 9 configure: 4 node, flag weight, varint, optional text rack                     |
 // |       | 10 begin move: a move as its row                                                 |
-// |       | 11 finish, 12 abandon, 15 fence move: 2 group, varints number and index          |
-// |       | 13 notify: 1 kind, bytes payload; 14 raise: varint feature level                 |
-// |       | 16 recover: a recovery                                                           |
-// |       | 17 form around a converted node: as 1, then varint feature level, bytes master   |
-// |       | 60 withdraw, 61 restore certificate: bytes fingerprint                           |
+// |       | 11 finish, 12 abandon, 13 fence move: 2 group, varints number and index          |
+// |       | 14 raise: varint feature level; 15 recover: a recovery                           |
+// |       | 16 withdraw, 17 restore certificate: bytes fingerprint                           |
 
 /// A command to the system partition.
 package enum SystemCommand: Sendable, Equatable {
@@ -49,13 +48,11 @@ package enum SystemCommand: Sendable, Equatable {
     /// `index`. Refused unless that index is past the fence: a step on its way could still change
     /// the configuration at the fence.
     case abandonMove(GroupID, number: UInt64, at: LogIndex)
-    case notify(Notice.Kind, payload: Bytes)
     case raiseFeatureLevel(UInt32)
     /// Sent by Stratus itself, for a node that was recovered offline. Applied once for each node
     /// and cluster identity: a later one would undo what has happened since.
     case recover(ClusterRecovery)
-    /// Peers refuse the certificate with this fingerprint from now on, whoever shows it. Feature
-    /// level 2.
+    /// Peers refuse the certificate with this fingerprint from now on, whoever shows it.
     case withdrawCertificate(Bytes)
     /// Takes a withdrawal back.
     case restoreCertificate(Bytes)
@@ -118,10 +115,6 @@ extension SystemCommand {
         case .form(let formation):
             writer.write(self.number)
             formation.write(to: &writer)
-            if let converted = formation.converted {
-                writer.write(varint: UInt64(converted.featureLevel))
-                writer.write(prefixed: converted.master)
-            }
         case .addToken(let hash, let expires):
             writer.write(2 as UInt8)
             writer.write(prefixed: hash)
@@ -157,7 +150,7 @@ extension SystemCommand {
             writer.write(10 as UInt8)
             move.write(to: &writer)
         case .fenceMove(let group, let number, let index):
-            writer.write(15 as UInt8)
+            writer.write(13 as UInt8)
             writer.write(group, number, index)
         case .finishMove(let group, let number):
             writer.write(11 as UInt8)
@@ -165,15 +158,11 @@ extension SystemCommand {
         case .abandonMove(let group, let number, let index):
             writer.write(12 as UInt8)
             writer.write(group, number, index)
-        case .notify(let kind, let payload):
-            writer.write(13 as UInt8)
-            writer.write(kind.rawValue)
-            writer.write(prefixed: payload)
         case .raiseFeatureLevel(let level):
             writer.write(14 as UInt8)
             writer.write(varint: UInt64(level))
         case .recover(let recovery):
-            writer.write(16 as UInt8)
+            writer.write(15 as UInt8)
             recovery.write(to: &writer)
         case .withdrawCertificate(let fingerprint), .restoreCertificate(let fingerprint):
             writer.write(self.number)
@@ -218,7 +207,7 @@ extension SystemCommand {
                 weight: try reader.optionalCount().map { UInt32($0) },
                 rack: try reader.optionalText())
         case 10: return .beginMove(try ReplicaMove(from: &reader))
-        case 11, 12, 15:
+        case 11, 12, 13:
             let group = GroupID(try reader.fixed16())
             let number = try reader.varint()
             let index = LogIndex(try reader.varint())
@@ -226,20 +215,10 @@ extension SystemCommand {
             return kind == 12
                 ? .abandonMove(group, number: number, at: index)
                 : .fenceMove(group, number: number, at: index)
-        case 13:
-            guard let kind = Notice.Kind(rawValue: try reader.byte()) else {
-                throw DecodingError(.malformed, at: reader.offset - 1)
-            }
-            return .notify(kind, payload: try reader.prefixed())
         case 14: return .raiseFeatureLevel(try reader.number(max: .max))
-        case 16: return .recover(try ClusterRecovery(from: &reader))
-        case 17:
-            var formation = try Formation(from: &reader)
-            formation.converted = Formation.Converted(
-                featureLevel: try reader.number(max: .max), master: try reader.prefixed())
-            return .form(formation)
-        case 60: return .withdrawCertificate(try reader.prefixed())
-        case 61: return .restoreCertificate(try reader.prefixed())
+        case 15: return .recover(try ClusterRecovery(from: &reader))
+        case 16: return .withdrawCertificate(try reader.prefixed())
+        case 17: return .restoreCertificate(try reader.prefixed())
         default: throw DecodingError(.malformed, at: 1)
         }
     }
@@ -263,6 +242,11 @@ extension Formation {
         writer.write(UInt8(self.replicaCount))
         writer.write(count: self.nodes.count)
         for node in self.nodes { node.write(to: &writer) }
+        writer.write(flag: self.converted != nil)
+        if let converted {
+            writer.write(varint: UInt64(converted.featureLevel))
+            writer.write(prefixed: converted.master)
+        }
     }
 
     fileprivate init(from reader: inout ByteReader) throws(DecodingError) {
@@ -277,6 +261,10 @@ extension Formation {
         self.init(
             cluster: cluster, partitionCount: 1 << Int(bits), replicaCount: replicaCount,
             nodes: nodes)
+        if try reader.flag() {
+            self.converted = Converted(
+                featureLevel: try reader.number(max: .max), master: try reader.prefixed())
+        }
     }
 }
 

@@ -7,7 +7,7 @@ extension SystemCommand: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 {
         switch self {
-        case .form(let formation): formation.converted == nil ? 1 : 17
+        case .form: 1
         case .addToken: 2
         case .revokeToken: 3
         case .join: 4
@@ -19,12 +19,11 @@ extension SystemCommand: Levelled {
         case .beginMove: 10
         case .finishMove: 11
         case .abandonMove: 12
-        case .notify: 13
+        case .fenceMove: 13
         case .raiseFeatureLevel: 14
-        case .fenceMove: 15
-        case .recover: 16
-        case .withdrawCertificate: 60
-        case .restoreCertificate: 61
+        case .recover: 15
+        case .withdrawCertificate: 16
+        case .restoreCertificate: 17
         }
     }
     package var level: FeatureLevel { NumberFamily.systemCommand.needed(by: self.number) }
@@ -50,7 +49,6 @@ extension SystemOutcome: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-/// Withdrawn certificates are in a view only where the cluster's level lets them be withdrawn.
 extension ClusterView: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

@@ -12,7 +12,7 @@ import StratusModel
 // | 1 + 32 | 5, hash                                       | join token                       |
 // | 1 + 8 | 6, sequence big-endian                         | notice                           |
 // | 1 + 16 + 4 | 7, cluster, node big-endian               | 1: the node's recovery was taken |
-// | 1 + 32 | 60, fingerprint                               | 1: the certificate is withdrawn  |
+// | 1 + 32 | 8, fingerprint                                | 1: the certificate is withdrawn  |
 
 /// The keys of the system partition's rows.
 enum SystemRows {
@@ -39,7 +39,7 @@ enum SystemRows {
         return key + Self.node(recovery.node).dropFirst()
     }
 
-    static func withdrawn(_ fingerprint: Bytes) -> Bytes { [60] + fingerprint }
+    static func withdrawn(_ fingerprint: Bytes) -> Bytes { [8] + fingerprint }
 
     private static func bytes(_ group: GroupID) -> Bytes {
         [UInt8(group.raw >> 8), UInt8(group.raw & 0xFF)]
@@ -85,7 +85,7 @@ enum SystemRows {
         for (_, row) in try rows.all(4) {
             view.moves.append(try Self.decoding(row, ReplicaMove.init(from:)))
         }
-        for (key, _) in try rows.all(60) { view.withdrawn.append(Bytes(key.dropFirst())) }
+        for (key, _) in try rows.all(8) { view.withdrawn.append(Bytes(key.dropFirst())) }
         return view
     }
 

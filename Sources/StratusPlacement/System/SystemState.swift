@@ -55,11 +55,6 @@ package struct SystemState: ReplicatedState {
                 return .refused(refusal)
             }
             token = known.map { (hash, $0) }
-        case .notify(let kind, let payload):
-            guard payload.count <= Notice.payloadSizeMax.raw, kind != .view else {
-                return .refused(SystemRefusal(.tooMany, limit: Notice.payloadSizeMax.raw))
-            }
-            try Self.append(kind, payload, to: &next.settings, at: time, &rows)
         case .recover(let recovery):
             guard principal.kind == .system else {
                 return .refused(SystemRefusal(.notAllowed))

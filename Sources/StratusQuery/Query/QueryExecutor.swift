@@ -19,8 +19,6 @@ package struct QueryPageRequest: Sendable {
     /// Stored bytes of the records on a page; the one that passes it is the last.
     package var sizeMax: Int
     package var requiresIndexes: Bool
-    /// Markers name their index, which only readers of feature level 2 understand.
-    package var namesPaths: Bool
     /// Whether the answer says where its records and its end stand among those of other parts.
     package var wantsPlaces = true
     /// This part's number, where the zones are those of one part of a database among several; see
@@ -29,10 +27,8 @@ package struct QueryPageRequest: Sendable {
 
     package init(
         _ predicate: RecordPredicate, zones: [ZoneScope], limit: Int = 200, after: Bytes? = nil,
-        touchCountMax: Int = 10_000, sizeMax: Int = 16 << 20, requiresIndexes: Bool = true,
-        namesPaths: Bool = false
+        touchCountMax: Int = 10_000, sizeMax: Int = 16 << 20, requiresIndexes: Bool = true
     ) {
-        self.namesPaths = namesPaths
         self.predicate = predicate
         self.zones = zones
         self.limit = limit
@@ -124,14 +120,10 @@ package struct QueryExecutor: Sendable {
             }
             var run = OrderedRun(reader, QueryOrder(first), request)
             answer = try run.page(of: targets, count: zones.count, after: position)
-        case .unordered(let zone, let path, let range, let last)?:
-            guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
-            var run = UnorderedRun(reader, request)
-            answer = try run.page(of: targets, after: (zone, .choice(path), range, last))
         case .named(let zone, let name, let range, let last)?:
             guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
             var run = UnorderedRun(reader, request)
-            answer = try run.page(of: targets, after: (zone, .name(name), range, last))
+            answer = try run.page(of: targets, after: (zone, name, range, last))
         case nil where first.sorts.isEmpty:
             var run = UnorderedRun(reader, request)
             answer = try run.page(of: targets, after: nil)

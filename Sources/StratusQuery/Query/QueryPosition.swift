@@ -6,29 +6,25 @@ import StratusModel
 // | bytes  | what                                                                            |
 // | ------ | ------------------------------------------------------------------------------- |
 // | 1      | version, 1                                                                      |
-// | 1      | kind: 1 unordered, 2 ordered                                                    |
+// | 1      | kind: 1 named, 2 ordered                                                        |
 // | 8      | fingerprint of the query                                                        |
 // | bytes  | the zone's prefix                                                               |
-// | …      | unordered: varint path; varint range; bytes: the last key or name of the path    |
+// | …      | named: 1 kind of path (0 names, 1 ranges, 2 records), varint index number of its |
+// |        | first range (0: none), varint how many such paths come before it, varint range; |
+// |        | bytes: the last key or name of the path                                         |
 // | …      | ordered: count of sort keys, bytes each; flag and bytes: the record's name        |
-
-// Version 2 (feature level 2): unordered only, and instead of the path: 1 kind of path (0 names, 1
-// ranges, 2 records), varint index number of its first range (0: none), varint how many such paths
-// come before it.
 
 /// The end of a query's last page: by key and value, never by count, so that writes between pages
 /// neither repeat nor hide a record that stood still.
 enum QueryPosition: Sendable, Equatable {
-    /// In the order of one index path: the last key seen. Without a key: before the zone.
-    case unordered(zone: Bytes, path: Int, range: Int, last: Bytes)
-    /// The same, and the path is found again wherever it stands in the list that a later schema
-    /// makes.
+    /// In the order of one index path: the last key seen. Without a key: before the zone. The path
+    /// is found again wherever it stands in the list that a later schema makes.
     case named(zone: Bytes, path: PathName, range: Int, last: Bytes)
     case ordered(OrderedPosition)
 
     func encoded(_ fingerprint: UInt64) -> Bytes {
         var writer = ByteWriter()
-        if case .named = self { writer.write(2 as UInt8) } else { writer.write(1 as UInt8) }
+        writer.write(1 as UInt8)
         switch self {
         case .named(let zone, let path, let range, let last):
             writer.write(1 as UInt8)
@@ -37,13 +33,6 @@ enum QueryPosition: Sendable, Equatable {
             writer.write(path.kind.rawValue)
             writer.write(varint: UInt64(path.number))
             writer.write(count: path.ordinal)
-            writer.write(count: range)
-            writer.write(prefixed: last)
-        case .unordered(let zone, let path, let range, let last):
-            writer.write(1 as UInt8)
-            writer.write(fixed: fingerprint)
-            writer.write(prefixed: zone)
-            writer.write(count: path)
             writer.write(count: range)
             writer.write(prefixed: last)
         case .ordered(let position):
@@ -71,13 +60,13 @@ enum QueryPosition: Sendable, Equatable {
     ) throws(DecodingError) -> QueryPosition {
         var reader = ByteReader(bytes)
         let version = try reader.byte()
-        guard version == 1 || version == 2 else { throw DecodingError(.malformed, at: 0) }
+        guard version == 1 else { throw DecodingError(.malformed, at: 0) }
         let kind = try reader.byte()
         guard try reader.fixed64() == fingerprint else { throw DecodingError(.malformed, at: 2) }
         let zone = try reader.prefixed()
         let position: QueryPosition
-        switch (version, kind) {
-        case (2, 1):
+        switch kind {
+        case 1:
             guard let kind = PathName.Kind(rawValue: try reader.byte()) else {
                 throw DecodingError(.malformed, at: reader.offset - 1)
             }
@@ -86,12 +75,7 @@ enum QueryPosition: Sendable, Equatable {
                 ordinal: Int(truncatingIfNeeded: try reader.varint() & 0xFFFF))
             let range = Int(truncatingIfNeeded: try reader.varint() & 0xFFFF_FFFF)
             position = .named(zone: zone, path: name, range: range, last: try reader.prefixed())
-        case (1, 1):
-            let path = Int(truncatingIfNeeded: try reader.varint() & 0xFFFF)
-            let range = Int(truncatingIfNeeded: try reader.varint() & 0xFFFF_FFFF)
-            position = .unordered(
-                zone: zone, path: path, range: range, last: try reader.prefixed())
-        case (1, 2):
+        case 2:
             var keys: [Bytes] = []
             for _ in 0..<(try reader.count()) { keys.append(try reader.prefixed()) }
             let name = try reader.flag() ? try reader.prefixed() : nil
@@ -171,6 +155,9 @@ struct PathName: Sendable, Equatable {
         case ranges = 1
         case records = 2
     }
+    /// Of a position before a zone, which has come along no path.
+    static let none = PathName(kind: .names, number: 0, ordinal: 0)
+
     var kind: Kind
     /// The number of the first range's index; 0: none.
     var number: UInt32

@@ -4,7 +4,6 @@ import StratusModel
 /// A page of a query without sorts: in the order of one index path, zone after zone.
 struct UnorderedRun {
     private var reader: QueryReader
-    private let namesPaths: Bool
     private let limit: Int
     private let touchCountMax: Int
     private let sizeMax: Int
@@ -14,11 +13,25 @@ struct UnorderedRun {
     private var rows: [Bytes] = []
     /// The position of the page's last record. If one more record is found, the next page starts
     /// here.
-    private var lastTaken: QueryPosition?
+    private var lastTaken: Place?
+
+    /// A place on a path of the list that this page goes along.
+    private struct Place {
+        var zone: Bytes
+        var path: Int
+        var range: Int
+        var last: Bytes
+
+        /// The same for the next page, which may have another list.
+        func named(in paths: [IndexPath]) -> QueryPosition {
+            .named(
+                zone: self.zone, path: PathName(of: self.path, in: paths), range: self.range,
+                last: self.last)
+        }
+    }
 
     init(_ reader: QueryReader, _ request: QueryPageRequest) {
         self.reader = reader
-        self.namesPaths = request.namesPaths
         self.limit = max(1, request.limit)
         self.touchCountMax = max(1, request.touchCountMax)
         self.sizeMax = request.sizeMax
@@ -31,7 +44,7 @@ struct UnorderedRun {
 
     mutating func page(
         of targets: some Sequence<QueryTarget>,
-        after position: (zone: Bytes, path: Path, range: Int, last: Bytes)?
+        after position: (zone: Bytes, path: PathName, range: Int, last: Bytes)?
     ) throws(StoreError) -> QueryOutcome {
         var isFirst = true
         for target in targets {
@@ -39,7 +52,7 @@ struct UnorderedRun {
             if !isFirst, self.isSpent {
                 return .success(
                     self.found(
-                        .unordered(zone: target.zone.prefix, path: 0, range: 0, last: [])))
+                        .named(zone: target.zone.prefix, path: .none, range: 0, last: [])))
             }
             isFirst = false
             let paths = target.paths
@@ -55,7 +68,7 @@ struct UnorderedRun {
                 choice = try self.choose(paths)
             }
             self.note(paths[choice])
-            let next: QueryPosition?
+            let next: Place?
             switch paths[choice].access {
             case .names(let names):
                 next = try self.take(names, target, choice, after: start?.last)
@@ -69,29 +82,9 @@ struct UnorderedRun {
             case .records:
                 next = try self.takeAll(target, choice, after: start?.last)
             }
-            if let next { return .success(self.found(self.named(next, paths))) }
+            if let next { return .success(self.found(next.named(in: paths))) }
         }
         return .success(self.found(nil))
-    }
-
-    /// The path that a marker goes on with: as this version names it, or as the one before did.
-    enum Path {
-        case choice(Int)
-        case name(PathName)
-
-        func choice(in paths: [IndexPath]) -> Int? {
-            switch self {
-            case .choice(let choice): choice < paths.count ? choice : nil
-            case .name(let name): name.choice(in: paths)
-            }
-        }
-    }
-
-    private func named(_ position: QueryPosition, _ paths: [IndexPath]) -> QueryPosition {
-        guard self.namesPaths, case .unordered(let zone, let path, let range, let last) = position
-        else { return position }
-        return .named(
-            zone: zone, path: PathName(of: path, in: paths), range: range, last: last)
     }
 
     private func found(_ next: QueryPosition?) -> QueryFound {
@@ -134,8 +127,8 @@ struct UnorderedRun {
     ///
     /// - Returns: where the next page starts, once this one is full and there is more.
     private mutating func take(
-        _ record: Record, _ row: Bytes, at position: QueryPosition
-    ) -> QueryPosition? {
+        _ record: Record, _ row: Bytes, at position: Place
+    ) -> Place? {
         if self.records.count == self.limit || self.size >= self.sizeMax { return self.lastTaken }
         self.records.append(record)
         self.rows.append(row)
@@ -146,10 +139,10 @@ struct UnorderedRun {
 
     private mutating func take(
         _ names: [Bytes], _ target: QueryTarget, _ choice: Int, after last: Bytes?
-    ) throws(StoreError) -> QueryPosition? {
+    ) throws(StoreError) -> Place? {
         for name in names {
             if let last, !Bytes.isOrdered(last, before: name) { continue }
-            let position = QueryPosition.unordered(
+            let position = Place(
                 zone: target.zone.prefix, path: choice, range: 0, last: name)
             if let record = try self.reader.record(name, for: target),
                 target.accepts(record, &self.reader.counters.work),
@@ -165,7 +158,7 @@ struct UnorderedRun {
     private mutating func take(
         _ ranges: [KeyRange], _ target: QueryTarget, _ choice: Int,
         after start: (range: Int, last: Bytes)?
-    ) throws(StoreError) -> QueryPosition? {
+    ) throws(StoreError) -> Place? {
         var first: FirstRows?
         if ranges.contains(where: { $0.index.hasManyRows }) {
             first = FirstRows(ranges, zone: target.zone)
@@ -179,7 +172,7 @@ struct UnorderedRun {
             } else if number > start?.range ?? 0, self.isSpent {
                 // Ranges with nothing in them were work, too. No row has a bound for its key: a
                 // name follows in it.
-                return .unordered(
+                return Place(
                     zone: target.zone.prefix, path: choice, range: number, last: range.lower)
             }
             while true {
@@ -189,7 +182,7 @@ struct UnorderedRun {
                     from: lower, to: range.upper, limit: min(wanted, rest),
                     sizeMax: range.sought == nil ? .max : rest * ReadWork.bytesPerTouch)
                 for row in chunk {
-                    let position = QueryPosition.unordered(
+                    let position = Place(
                         zone: target.zone.prefix, path: choice, range: number, last: row.key)
                     if let record = try self.record(of: row, range, target, &first),
                         let next = self.take(record, self.reader.recordRow, at: position)
@@ -230,7 +223,7 @@ struct UnorderedRun {
 
     private mutating func takeAll(
         _ target: QueryTarget, _ choice: Int, after last: Bytes?
-    ) throws(StoreError) -> QueryPosition? {
+    ) throws(StoreError) -> Place? {
         var last = last
         while true {
             // Small slices: what a page does not come to is read again by the next.
@@ -239,7 +232,7 @@ struct UnorderedRun {
                 limit: min(64, max(1, self.touchCountMax - self.reader.touchCount)),
                 sizeMax: min(self.sizeMax, 1 << 20))
             for (record, row) in slice.records {
-                let position = QueryPosition.unordered(
+                let position = Place(
                     zone: target.zone.prefix, path: choice, range: 0, last: Bytes(record.name.utf8))
                 if target.accepts(record, &self.reader.counters.work),
                     let next = self.take(record, row, at: position)
@@ -251,7 +244,7 @@ struct UnorderedRun {
             guard let seen = slice.last else { return nil }
             last = seen
             if self.isSpent {
-                return .unordered(zone: target.zone.prefix, path: choice, range: 0, last: seen)
+                return Place(zone: target.zone.prefix, path: choice, range: 0, last: seen)
             }
         }
     }

@@ -18,7 +18,6 @@ package struct FieldIndex: Sendable, Hashable {
         /// One row for each record that has *no* value: a sorted query must not lose it.
         case absence = 5
         /// One row for each record whose text has too many words for `tokens`: a summary of them.
-        /// Feature level 2.
         case longTexts = 6
     }
 
@@ -52,9 +51,7 @@ package struct FieldIndex: Sendable, Hashable {
     }
 
     /// The index rows a definition asks for, without number and state.
-    ///
-    /// - Parameter withLongTexts: whether texts of many words get an index of their own.
-    static func kinds(for definition: FieldDefinition, withLongTexts: Bool) -> [Kind] {
+    static func kinds(for definition: FieldDefinition) -> [Kind] {
         let indexes = definition.indexes
         let type = definition.type
         guard !type.isEncrypted, type.scalar != .asset else { return [] }
@@ -65,8 +62,7 @@ package struct FieldIndex: Sendable, Hashable {
             kinds.append(type.scalar == .location ? .cells : .values)
         }
         if indexes.contains(.searchable), type.scalar == .string {
-            kinds.append(.tokens)
-            if withLongTexts { kinds.append(.longTexts) }
+            kinds += [.tokens, .longTexts]
         }
         if indexes.contains(.sortable), !type.isList,
             SystemField(mappedName: definition.name)?.isAlwaysPresent != true

@@ -57,13 +57,9 @@ package struct IndexedSchema: Sendable, Equatable {
     /// index is `building` if there may be rows to write, else `ready`: no record has a type or
     /// field that never was.
     ///
-    /// - Parameter withLongTexts: texts of many words get an index of their own, from now on.
     /// - Returns: the indexes that are no more: their rows are to be purged.
     @discardableResult
-    package mutating func install(
-        _ schema: Schema, over records: Records, withLongTexts: Bool = false
-    ) -> [FieldIndex] {
-        let withLongTexts = withLongTexts || self.hasLongTexts
+    package mutating func install(_ schema: Schema, over records: Records) -> [FieldIndex] {
         var records = records
         switch records {
         case .none: (self.retired, self.hasUnchecked) = ([], false)
@@ -79,7 +75,7 @@ package struct IndexedSchema: Sendable, Equatable {
         var numbers = Set<UInt32>()
         for type in schema.types {
             for field in type.fields {
-                for kind in FieldIndex.kinds(for: field, withLongTexts: withLongTexts) {
+                for kind in FieldIndex.kinds(for: field) {
                     if let index = self.index(kind, of: field.name, in: type.name),
                         index.type == field.type
                     {
@@ -156,9 +152,6 @@ package struct IndexedSchema: Sendable, Equatable {
             self.indexes[position].state = .ready
         }
     }
-
-    /// Whether an index of long texts was ever made here and stands.
-    package var hasLongTexts: Bool { self.indexes.contains { $0.kind == .longTexts } }
 
     package var building: [FieldIndex] { self.indexes.filter { $0.state == .building } }
 

@@ -1,11 +1,11 @@
 package import StratusCoding
 package import StratusModel
 
-// Indexed schema, versions 1 and 2: a row of the schema table.
+// Indexed schema, version 1: a row of the schema table.
 //
 // | bytes  | what                                                                             |
 // | ------ | -------------------------------------------------------------------------------- |
-// | 1      | version: 2 where fields are gone, else 1                                         |
+// | 1      | version, 1                                                                       |
 // | 1      | version of the text tables                                                       |
 // | …      | the schema                                                                       |
 // | varint | the next index's number                                                          |
@@ -13,12 +13,12 @@ package import StratusModel
 // |        | (as in the schema), 1 state                                                      |
 // | flag   | whether records were saved before there was a schema                             |
 // | count  | retired types and fields, sorted, a text each: `type` or `type field`            |
-// | count  | only in version 2: fields that are gone, sorted: text `type field`, 1 field type |
+// | count  | fields that are gone, sorted: text `type field`, 1 field type                    |
 
 extension IndexedSchema {
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 64 + self.indexes.count * 32)
-        writer.write(self.formerTypes.isEmpty ? 1 : 2 as UInt8)
+        writer.write(1 as UInt8)
         writer.write(self.tables)
         writer.write(self.schema)
         writer.write(varint: UInt64(self.nextNumber))
@@ -34,7 +34,6 @@ extension IndexedSchema {
         writer.write(flag: self.hasUnchecked)
         writer.write(count: self.retired.count)
         for name in self.retired.sorted() { writer.write(text: name) }
-        if self.formerTypes.isEmpty { return writer.bytes }
         writer.write(count: self.formerTypes.count)
         for (name, type) in self.formerTypes.sorted(by: { $0.key < $1.key }) {
             writer.write(text: name)
@@ -46,9 +45,7 @@ extension IndexedSchema {
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         let version = try reader.byte()
-        guard version == 1 || version == 2 else {
-            throw DecodingError(.unknownVersion(version), at: 0)
-        }
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
         let tables = try reader.byte()
         guard tables == TextFolding.version else {
             throw DecodingError(.unknownVersion(tables), at: 1)
@@ -78,11 +75,9 @@ extension IndexedSchema {
         var retired = Set<String>()
         for _ in 0..<(try reader.count()) { retired.insert(try reader.text()) }
         var formerTypes: [String: FieldType] = [:]
-        if version == 2 {
-            for _ in 0..<(try reader.count()) {
-                let name = try reader.text()
-                formerTypes[name] = try reader.fieldType()
-            }
+        for _ in 0..<(try reader.count()) {
+            let name = try reader.text()
+            formerTypes[name] = try reader.fieldType()
         }
         try reader.finish()
         self.init(

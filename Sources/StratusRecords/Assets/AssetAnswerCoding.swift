@@ -1,14 +1,14 @@
 import StratusCoding
 import StratusModel
 
-// In outcomes. 20 pinned: 16 asset, text checksum, flag shared. 21 held: count, each a flag, text
-// checksum and varint size. 22 key: varint version, flag and key. 25 lost: flag.
+// In outcomes. Pin asset: 16 asset, text checksum, flag shared. Hold assets: count, each a flag,
+// text checksum and varint size. Put key and rewrap key: varint version, flag and key.
 //
-// In answers. 20 asset: flag, then 16 asset, database, text checksum, 16 body, count of pages of
-// its row, each prefixed, key. 21 key: flag, then varint version, flag and key. 22 use with
-// assets: use as in kind 11, then varints count, bytes, unattached count, unattached bytes.
-// 111 lost files: count, each 16 asset, database, text checksum, varint size, flag and texts zone
-// and record; then flag and 16 asset. The question 111 is flag and 16 asset.
+// In answers. Asset: flag, then 16 asset, database, text checksum, 16 body, count of pages of its
+// row, each prefixed, key. Key: flag, then varint version, flag and key. Use: varints records,
+// bytes and custom zones, then of assets varints count, bytes, unattached count, unattached bytes.
+// Lost files: count, each 16 asset, database, text checksum, varint size, flag and texts zone and
+// record; then flag and 16 asset.
 
 extension ByteWriter {
     mutating func write(_ pinned: PinnedAsset) {

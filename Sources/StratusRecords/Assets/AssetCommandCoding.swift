@@ -1,25 +1,24 @@
 import StratusCoding
 import StratusModel
 
-// Commands about assets: what follows format and kind of a record command. All of feature level 2.
+// Commands about assets: what follows the head of a record command
 //
-// | kind | what                                                                            |
-// | ---- | ------------------------------------------------------------------------------- |
-// | 20   | pin asset: database, 16 upload, 16 asset, 16 body, text checksum, varint size,   |
-// |      | varint chunk size, varint key version, signed orphan after, flag and 16 digest,  |
-// |      | count of storers (varint node, 8 index), rules, count of chunks (varint stored   |
-// |      | size, 4 CRC)                                                                     |
-// | 21   | hold assets: database, rules, count of assets, each 16                           |
-// | 22   | put key: database, varint version, key                                           |
-// | 25   | lose body: 16 body                                                               |
-// | 150  | find body: 16 body, signed orphan after, count of storers as of kind 20          |
+// | command     | what                                                                     |
+// | ----------- | ------------------------------------------------------------------------ |
+// | pin asset   | 16 upload, 16 asset, 16 body, text checksum, varint size, varint chunk     |
+// |             | size, varint key version, signed orphan after, flag and 16 digest, count   |
+// |             | of storers (varint node, 8 index), rules, count of chunks (varint stored   |
+// |             | size, 4 CRC)                                                             |
+// | hold assets | rules, count of assets, each 16                                           |
+// | put key     | varint version, key                                                       |
+// | lose body   | 16 body                                                                   |
+// | find body   | 16 body, signed orphan after, count of storers as in pin asset             |
 //
 // Rules: varint pin, varint grace (milliseconds), varints unattached bytes, unattached count,
 // database size. A key: prefixed wrapped, varint wrapping version, prefixed check.
 
 extension PinAsset {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(name: self.upload.raw)
         writer.write(name: self.asset.raw)
         writer.write(body: self.body)
@@ -35,9 +34,8 @@ extension PinAsset {
         writer.write(self.chunks)
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let start = reader.offset
-        let database = try reader.databasePart(container: container)
         let upload = UploadID(try reader.name())
         let asset = AssetID(try reader.name())
         let body = try reader.body()
@@ -60,14 +58,12 @@ extension PinAsset {
 
 extension HoldAssets {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(self.rules)
         writer.write(count: self.assets.count)
         for asset in self.assets { writer.write(name: asset.raw) }
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let rules = try reader.assetRules()
         var assets: [AssetID] = []
         for _ in 0..<(try reader.count(minimumSize: 16)) {
@@ -79,13 +75,11 @@ extension HoldAssets {
 
 extension PutKey {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(varint: UInt64(self.version))
         writer.write(self.key)
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let version = try reader.number32()
         self.init(database: database, version: version, key: try reader.wrappedKey())
     }

@@ -1,7 +1,7 @@
 import StratusCoding
 import StratusModel
 
-// Asset row, format 1, feature level 2:
+// Asset row, format 1:
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |

@@ -22,19 +22,11 @@ package struct ResealFields: Sendable, Equatable {
     package var database: DatabaseID
     package var zone: String
     package var items: [Item]
-    /// Destroys the keys before this version, unless the database has files: those may be sealed
-    /// under them. Whoever sets it has seen that no record has a value under them. 0: none.
-    /// Rotations set none: they seal files anew too, and send ``RetireKeys``.
-    package var retiresBelow: UInt32
 
-    package init(
-        database: DatabaseID, zone: String = ZoneID.defaultName, items: [Item],
-        retiresBelow: UInt32 = 0
-    ) {
+    package init(database: DatabaseID, zone: String = ZoneID.defaultName, items: [Item]) {
         self.database = database
         self.zone = zone
         self.items = items
-        self.retiresBelow = retiresBelow
     }
 }
 

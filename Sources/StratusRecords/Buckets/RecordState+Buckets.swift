@@ -115,7 +115,7 @@ extension RecordState {
             let count = try links.counts(of: wish.target, over: rows).deleteSelf
             if count < reserve.referrerCountMax { return nil }
             // Who refers to it already takes nobody's place: the new link is for the old one's.
-            if reserve.edition != .first, count < 2 * reserve.referrerCountMax,
+            if count < 2 * reserve.referrerCountMax,
                 try links.refers(wish.referrer, to: wish.target, wish.action, over: rows)
             {
                 return nil

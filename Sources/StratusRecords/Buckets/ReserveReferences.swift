@@ -27,10 +27,8 @@ package struct ReserveReferences: Sendable, Equatable {
     /// The incarnation of the bucket's default zone, should this be its first write.
     package var drawnIncarnation: ZoneIncarnation
     package var referrerCountMax: Int
-    package var edition = RecordRules.Edition.second
     package var wishes: [Wish]
-    /// The bucket's default zone, should this be its first write, begins above this tag. Other than
-    /// 0: feature level 2.
+    /// The bucket's default zone, should this be its first write, begins above this tag.
     package var tagFloor: UInt64 = 0
 
     package init(

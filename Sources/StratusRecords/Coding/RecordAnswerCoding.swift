@@ -7,23 +7,17 @@ import StratusQuery
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
-// | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
-// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
-// |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
-// |       | with assets: see `AssetAnswerCoding.swift`; 40 waiting devices, 44 documents:    |
-// |       | see `DocumentCoding.swift`, 50 buckets: varint mask, flag and zone summary,      |
-// |       | 60 zone page: as zones, then flag and text name, 70 key values: see              |
-// |       | `KeyValueCoding.swift`, 71 devices: count, each text, varint batch, signed time  |
-// |       | (40 to 71: level 2), 100 held records, 120 wrapped keys: see                     |
-// |       | `RewrapCoding.swift` (level 2)                                                   |
+// | 1     | number of the question, see `RecordQuery.Kind`; or 0: the question was refused |
+// | …     | the answer                                                                     |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
 // items (1 found and a record, 2 refused, 3 deferred), flag and zone summary. Zones: count of items
-// (1 zone summary, 2 and 1 byte refusal). Zone changes: count of changes (1 and a record, 2
+// (1 zone summary, 2 and 1 byte refusal). Zone page: as zones, then flag and text name. Zone
+// changes: flag refused and 1 byte of the zone's refusal; else count of changes (1 and a record, 2
 // deleted: text name, varint tag), position, flag more. Database changes: count of changes (text
-// name, flag deleted, flag and position, flag and zone summary), position, flag more. Placed page:
-// count of places (two prefixed bytes: key, marker), count of records, flag and place. Page: count
+// name, flag deleted, flag and position, flag and zone summary), position, flag more. A
+// page: flag placed; then count of places (two prefixed bytes: key, marker), count of records, flag and place; or count
 // of records, flag and prefixed marker, flag and zone summary, varint touches. Schema: flag and
 // schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of
 // operations, each a flag and a refusal. Subscriptions: count, each a flag and a subscription.
@@ -61,6 +55,7 @@ extension RecordAnswer {
             if let next { writer.bytes.write(text: next) }
         case .zoneChanges(let page):
             writer.begin(.zoneChanges)
+            writer.bytes.write(flag: false)
             writer.bytes.write(count: page.changes.count)
             for change in page.changes {
                 switch change {
@@ -76,7 +71,8 @@ extension RecordAnswer {
             writer.bytes.write(page.position)
             writer.bytes.write(flag: page.moreComing)
         case .zoneRefused(let refusal):
-            writer.begin(.zoneRefused)
+            writer.begin(.zoneChanges)
+            writer.bytes.write(flag: true)
             writer.bytes.write(refusal.rawValue)
         case .databaseChanges(let page):
             writer.begin(.databaseChanges)
@@ -92,6 +88,7 @@ extension RecordAnswer {
             writer.bytes.write(flag: page.moreComing)
         case .page(let page):
             writer.begin(.page)
+            writer.bytes.write(flag: false)
             writer.bytes.write(count: page.records.count)
             for record in page.records { writer.write(record) }
             writer.bytes.write(flag: page.next != nil)
@@ -99,7 +96,8 @@ extension RecordAnswer {
             writer.write(page.zone)
             writer.bytes.write(count: page.touchCount)
         case .placedPage(let page):
-            writer.begin(.placedPage)
+            writer.begin(.page)
+            writer.bytes.write(flag: true)
             writer.bytes.write(count: page.places.count)
             for place in page.places { writer.bytes.write(place) }
             writer.bytes.write(count: page.records.count)
@@ -118,18 +116,17 @@ extension RecordAnswer {
             writer.bytes.write(flag: isWaiting)
             writer.bytes.write(flag: willWait)
         case .judged(let refusals):
-            writer.begin(.judged)
+            writer.begin(.judge)
             writer.bytes.write(count: refusals.count)
             for refusal in refusals {
                 writer.bytes.write(flag: refusal != nil)
                 if let refusal { writer.bytes.write(refusal) }
             }
         case .use(let use, let zoneCount, let assets):
-            // The older kind wherever it says everything: builds of level 1 read it.
-            writer.begin(assets == .none ? .use : .useWithAssets)
+            writer.begin(.use)
             writer.bytes.write(use)
             writer.bytes.write(varint: zoneCount)
-            if assets != .none { writer.bytes.write(assets) }
+            writer.bytes.write(assets)
         case .subscriptions(let found):
             writer.begin(.subscriptions)
             writer.bytes.write(count: found.count)
@@ -202,7 +199,7 @@ extension RecordAnswer {
             writer.begin(.bodies)
             writer.bytes.write(found)
         case .refused(let refusal):
-            writer.begin(.refused)
+            writer.beginRefusal()
             writer.bytes.write(refusal.reason.rawValue)
             writer.bytes.write(text: refusal.subject)
         }
@@ -213,7 +210,13 @@ extension RecordAnswer {
         var reader = AnswerReader(bytes: ByteReader(bytes))
         let version = try reader.bytes.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
-        guard let kind = AnswerKind(rawValue: try reader.bytes.byte()) else {
+        let number = try reader.bytes.byte()
+        if number == 0 {
+            self = .refused(try reader.bytes.requestRefusal())
+            try reader.bytes.finish()
+            return
+        }
+        guard let kind = RecordQuery.Kind(rawValue: number) else {
             throw DecodingError(.malformed, at: 1)
         }
         switch kind {
@@ -223,26 +226,28 @@ extension RecordAnswer {
             let zones = try reader.zoneAnswers()
             self = .zonePage(
                 zones, next: try reader.bytes.flag() ? try reader.bytes.text() : nil)
-        case .zoneChanges: self = .zoneChanges(try reader.zoneChangesPage())
-        case .zoneRefused: self = .zoneRefused(try reader.bytes.zoneRefusal())
+        case .zoneChanges:
+            self =
+                try reader.bytes.flag()
+                ? .zoneRefused(try reader.bytes.zoneRefusal())
+                : .zoneChanges(try reader.zoneChangesPage())
         case .databaseChanges: self = .databaseChanges(try reader.databaseChangesPage())
-        case .page: self = .page(try reader.queryPage())
-        case .placedPage: self = .placedPage(try reader.placedPage())
+        case .page:
+            self =
+                try reader.bytes.flag()
+                ? .placedPage(try reader.placedPage()) : .page(try reader.queryPage())
         case .schema: self = .schema(try reader.bytes.flag() ? try reader.bytes.schema() : nil)
         case .jobs: self = .jobs(isWaiting: try reader.bytes.flag())
         case .work:
             let isWaiting = try reader.bytes.flag()
             self = .work(isWaiting: isWaiting, willWait: try reader.bytes.flag())
-        case .judged:
+        case .judge:
             var refusals: [RecordRefusal?] = []
             for _ in 0..<(try reader.bytes.count()) {
                 refusals.append(
                     try reader.bytes.flag() ? try reader.bytes.recordRefusal() : nil)
             }
             self = .judged(refusals)
-        case .use:
-            let use = try reader.bytes.storageUse()
-            self = .use(use, zoneCount: try reader.bytes.varint(), assets: .none)
         case .subscriptions:
             var found: [Subscription?] = []
             for _ in 0..<(try reader.bytes.count()) {
@@ -252,7 +257,7 @@ extension RecordAnswer {
         case .news: self = .news(try reader.bytes.news())
         case .waitingDevices: self = .waitingDevices(try reader.bytes.waitingDevices())
         case .audience: self = .audience(try reader.bytes.audience())
-        case .useWithAssets:
+        case .use:
             let use = try reader.bytes.storageUse()
             let zoneCount = try reader.bytes.varint()
             self = .use(use, zoneCount: zoneCount, assets: try reader.bytes.assetUse())
@@ -294,46 +299,9 @@ extension RecordAnswer {
         case .bodies: self = .bodies(try reader.bytes.foundBodies())
         case .olderFiles: self = .olderFiles(try reader.bytes.olderFiles())
         case .wrappedKeys: self = .wrappedKeys(try WrappedKeysPage(from: &reader.bytes))
-        case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
     }
-}
-
-enum AnswerKind: UInt8 {
-    case lookup = 1
-    case zones = 2
-    case zoneChanges = 3
-    case zoneRefused = 4
-    case databaseChanges = 5
-    case page = 6
-    case schema = 7
-    case jobs = 8
-    case refused = 9
-    case judged = 10
-    case use = 11
-    case work = 12
-    case placedPage = 13
-    case subscriptions = 14
-    case news = 15
-    case asset = 20
-    case key = 21
-    case useWithAssets = 22
-    case waitingDevices = 40
-    case documents = 44
-    case buckets = 50
-    case zonePage = 60
-    case keyValues = 70
-    case keyValueDevices = 71
-    case heldRecords = 100
-    case sealedRecords = 110
-    case lostFiles = 111
-    case wrappedKeys = 120
-    case assetRows = 123
-    case databaseFiles = 126
-    case audience = 140
-    case bodies = 150
-    case olderFiles = 152
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.
@@ -346,9 +314,14 @@ struct AnswerWriter {
         self.bytes = ByteWriter(reserving: capacity)
     }
 
-    mutating func begin(_ kind: AnswerKind) {
+    mutating func begin(_ question: RecordQuery.Kind) {
         self.bytes.write(1 as UInt8)
-        self.bytes.write(kind.rawValue)
+        self.bytes.write(question.rawValue)
+    }
+
+    mutating func beginRefusal() {
+        self.bytes.write(1 as UInt8)
+        self.bytes.write(0 as UInt8)
     }
 
     mutating func write(_ record: Record) {

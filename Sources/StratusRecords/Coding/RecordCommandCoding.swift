@@ -5,33 +5,20 @@ import StratusQuery
 // Record command, format 1: the body of a `Command` of kind `.records`. The container is the
 // envelope's.
 //
-// | bytes | what                                                                           |
-// | ----- | ------------------------------------------------------------------------------ |
-// | 1     | format, 1                                                                      |
-// | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
-// |       | 5 continue jobs, 6 erase database, 7 reserve references, 8 recover (nothing follows), |
-// |       | 9 reserve references, of the second edition, 10 audit links,                    |
-// |       | 11 recover, of the second edition (nothing follows), 12 modify subscriptions,    |
-// |       | 13 follow news (`SubscriptionCoding.swift`),                                    |
-// |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
-// |       | 28 modify records whose assets are resolved: else as 1,                          |
-// |       | 40 modify key values: see `KeyValueCoding.swift`,                                |
-// |       | 44 modify documents: see `DocumentCoding.swift`,                                 |
-// |       | 50 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
-// |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
-// |       | 13, 20, 21, 22, 28, 60, 61, 110, 120, 151, 152 as the whole database gets it,   |
-// |       | 51 note buckets: database, 1 count, varint mask, varint tag floor,               |
-// |       | 60 modify records whose long texts are cut, 61 the same and assets are resolved, |
-// |       | 62 install schema, 63 extend schema, both with indexes of long texts,            |
-// |       | 110 reseal fields: see `ResealCoding.swift`,                                     |
-// |       | 120 rewrap key: see `RewrapCoding.swift`,                                        |
-// |       | 122 forget outcomes (nothing follows),                                           |
-// |       | 151 replace body, 152 retire keys: see `ReplaceBodyCoding.swift`                 |
+// | bytes  | what                                                                          |
+// | ------ | ----------------------------------------------------------------------------- |
+// | 1      | format, 1                                                                     |
+// | 1      | number of the operation: see `RecordCommand.Kind`                             |
+// | 1      | flags: 1 a database follows, 2 a tag floor follows                            |
+// | …      | the database, without its container                                           |
+// | varint | tag floor, never 0                                                            |
+// | …      | the fields of the operation                                                   |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
-// a public one. In rows and questions also 1 byte 4, text owner, 1 number, 1 count: a bucket of a
-// private one. Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
-// incarnation, rules, count of operations. An operation:
+// a public one; or 1 byte 4, text owner, 1 number, 1 count: a bucket of a private one.
+//
+// Modify records: flags (1 assets are resolved, 2 the words of long texts follow), text zone, flag
+// atomic, text device, 8 bytes drawn incarnation, rules, count of operations. An operation:
 //
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
@@ -42,209 +29,135 @@ import StratusQuery
 // | …     | count of reservations, each text target, 1 action, 8 + 8 identity, signed deadline |
 // | …     | fields as in a record row; count of cleared fields, each a text                 |
 //
-// Modify records whose long texts are cut: as 1, then 1 version of the text tables, count of texts,
-// each text record name, text field, 1 form: 1 count of index keys, bytes each; 2 bytes, a word
-// summary.
+// Words of long texts: 1 version of the text tables, count of texts, each text record name, text
+// field, 1 form: 1 count of index keys, bytes each; 2 bytes, a word summary.
 //
-// Rules: 1 byte. Of the first edition 1 standard; 0: varints flags, record size, DELETE_SELF
-// referrers, cascade, tombstones; 2: the same and a varint database size. Of the second 3 standard;
-// 4: as 2. Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes
-// incarnation. Install schema: a schema. Extend schema: record types as in a schema. Continue jobs:
-// varint budget. Erase database: database, varint zones. Audit links: database. Reserve references:
-// database, 8 bytes drawn incarnation, varint referrers, count of wishes, each text target, 1
-// action, text referrer.
+// Rules: 1 standard; or 2, then varints flags, record size, DELETE_SELF referrers, cascade,
+// tombstones, database size. Modify zones: rules, count of operations, each 1 kind, text zone, 8
+// bytes incarnation. Install schema: a schema. Extend schema: record types as in a schema. Continue
+// jobs: varint budget. Erase database: varint zones. Reserve references: 8 bytes drawn incarnation,
+// varint referrers, count of wishes, each text target, 1 action, text referrer. Note buckets: 1
+// count, varint mask, varint tag floor. Nothing follows recover, audit links and forget outcomes.
+// Subscriptions and news: see `SubscriptionCoding.swift`; assets and keys: `AssetCommandCoding.swift`,
+// `ReplaceBodyCoding.swift`, `RewrapCoding.swift`, `ResealCoding.swift`; key values:
+// `KeyValueCoding.swift`; documents: `DocumentCoding.swift`.
 
 extension RecordCommand {
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 256)
         writer.write(1 as UInt8)
-        guard self.isPlaced else {
-            self.write(to: &writer)
-            return writer.bytes
-        }
-        writer.write(Command.placedKind)
-        let bucket = self.database?.zoneBucket
-        writer.write(bucket?.number ?? 0)
-        writer.write(bucket?.count ?? 0)
-        writer.write(varint: self.tagFloor)
-        self.unplaced.write(to: &writer)
+        writer.write(self.number)
+        let (database, tagFloor) = (self.database, self.tagFloor)
+        writer.write((database == nil ? 0 : 1) | (tagFloor == 0 ? 0 : 2) as UInt8)
+        if let database { writer.write(partOf: database) }
+        if tagFloor != 0 { writer.write(varint: tagFloor) }
+        self.write(to: &writer)
         return writer.bytes
     }
 
-    /// The kind and what follows it.
+    /// The fields of the operation.
     private func write(to writer: inout ByteWriter) {
         switch self {
-        case .modifyRecords(let modify):
-            writer.write(self.number)
-            modify.write(to: &writer)
-            if !modify.words.isEmpty { modify.writeWords(to: &writer) }
-        case .modifyZones(let modify):
-            writer.write(2 as UInt8)
-            modify.write(to: &writer)
-        case .schema(.install(let schema, _)):
-            writer.write(self.number)
-            writer.write(schema)
-        case .schema(.extend(let types, _)):
-            writer.write(self.number)
-            writer.write(recordTypes: types)
-        case .continueJobs(let jobs):
-            writer.write(5 as UInt8)
-            writer.write(count: max(0, jobs.budget))
-        case .eraseDatabase(let erase):
-            writer.write(6 as UInt8)
-            writer.write(partOf: erase.database)
-            writer.write(count: max(0, erase.zoneCount))
-        case .reserveReferences(let reserve):
-            writer.write((reserve.edition == .first ? 7 : 9) as UInt8)
-            reserve.write(to: &writer)
-        case .recover, .forgetOutcomes: writer.write(self.number)
-        case .auditLinks(let audit):
-            writer.write(10 as UInt8)
-            writer.write(partOf: audit.database)
-        case .modifySubscriptions(let modify):
-            writer.write(12 as UInt8)
-            modify.write(to: &writer)
-        case .followNews(let follow):
-            writer.write(13 as UInt8)
-            follow.write(to: &writer)
-        case .pinAsset(let pin):
-            writer.write(20 as UInt8)
-            pin.write(to: &writer)
-        case .holdAssets(let hold):
-            writer.write(21 as UInt8)
-            hold.write(to: &writer)
-        case .putKey(let put):
-            writer.write(22 as UInt8)
-            put.write(to: &writer)
-        case .loseBody(let lose):
-            writer.write(25 as UInt8)
-            writer.write(body: lose.body)
-        case .findBody(let find):
-            writer.write(150 as UInt8)
-            find.write(to: &writer)
-        case .noteBuckets(let note):
-            writer.write(51 as UInt8)
-            writer.write(partOf: note.database)
-            writer.write(note.buckets)
-        case .modifyKeyValues(let modify):
-            writer.write(40 as UInt8)
-            modify.write(to: &writer)
-        case .modifyDocuments(let modify):
-            writer.write(44 as UInt8)
-            modify.write(to: &writer)
-        case .resealFields(let reseal):
-            writer.write(110 as UInt8)
-            reseal.write(to: &writer)
-        case .replaceBody(let replace):
-            writer.write(self.number)
-            replace.write(to: &writer)
-        case .retireKeys(let retire):
-            writer.write(self.number)
-            retire.write(to: &writer)
-        case .rewrapKey(let rewrap):
-            writer.write(120 as UInt8)
-            rewrap.write(to: &writer)
+        case .modifyRecords(let modify): modify.write(to: &writer)
+        case .modifyZones(let modify): modify.write(to: &writer)
+        case .schema(.install(let schema)): writer.write(schema)
+        case .schema(.extend(let types)): writer.write(recordTypes: types)
+        case .continueJobs(let jobs): writer.write(count: max(0, jobs.budget))
+        case .eraseDatabase(let erase): writer.write(count: max(0, erase.zoneCount))
+        case .reserveReferences(let reserve): reserve.write(to: &writer)
+        case .recover, .auditLinks, .forgetOutcomes: break
+        case .modifySubscriptions(let modify): modify.write(to: &writer)
+        case .followNews(let follow): follow.write(to: &writer)
+        case .noteBuckets(let note): writer.write(note.buckets)
+        case .modifyKeyValues(let modify): modify.write(to: &writer)
+        case .modifyDocuments(let modify): modify.write(to: &writer)
+        case .pinAsset(let pin): pin.write(to: &writer)
+        case .holdAssets(let hold): hold.write(to: &writer)
+        case .loseBody(let lose): writer.write(body: lose.body)
+        case .findBody(let find): find.write(to: &writer)
+        case .replaceBody(let replace): replace.write(to: &writer)
+        case .putKey(let put): put.write(to: &writer)
+        case .rewrapKey(let rewrap): rewrap.write(to: &writer)
+        case .retireKeys(let retire): retire.write(to: &writer)
+        case .resealFields(let reseal): reseal.write(to: &writer)
         }
     }
 
     /// - Parameter container: the envelope's.
     package init(decoding bytes: Bytes, container: ContainerReference) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
-        let kind = try reader.byte()
-        guard kind == Command.placedKind else {
-            try self.init(kind, from: &reader, container: container)
-            try reader.finish()
-            return
+        try reader.format(1)
+        guard let kind = Kind(rawValue: try reader.byte()) else {
+            throw DecodingError(.malformed, at: 1)
         }
-        let number = Int(try reader.byte())
-        let count = Int(try reader.byte())
-        let isBucket = Bucket.isBucket(number, of: count)
-        guard isBucket || (number == 0 && count == 0) else {
-            throw DecodingError(.malformed, at: 2)
+        let flags = try reader.byte()
+        guard flags < 4 else { throw DecodingError(.malformed, at: 2) }
+        let database =
+            flags & 1 == 0 ? nil : try reader.databasePart(container: container)
+        let tagFloor = flags & 2 == 0 ? 0 : try reader.varint()
+        guard flags & 2 == 0 || (kind.takesFloor && tagFloor != 0),
+            database?.zoneBucket == nil || !kind.isOfWholeDatabases
+        else { throw DecodingError(.malformed, at: 2) }
+        if let database {
+            try self.init(kind, in: database, from: &reader)
+        } else {
+            try self.init(kind, from: &reader)
         }
-        let tagFloor = try reader.varint()
-        let start = reader.offset
-        let command = try RecordCommand(try reader.byte(), from: &reader, container: container)
-        guard
-            let placed = command.placed(
-                in: isBucket ? Bucket(number, of: count) : nil, above: tagFloor)
-        else { throw DecodingError(.malformed, at: start) }
-        self = placed
+        self.tagFloor = tagFloor
         try reader.finish()
     }
 
+    /// A command about one database.
     private init(
-        _ kind: UInt8, from reader: inout ByteReader, container: ContainerReference
+        _ kind: Kind, in database: DatabaseID, from reader: inout ByteReader
     ) throws(DecodingError) {
         switch kind {
-        case 1:
-            let modify = try ModifyRecords(from: &reader, container: container)
-            // Builds before level 2 do not read it, so it changes nothing for anybody.
-            guard !modify.namesAssets else { throw DecodingError(.malformed, at: 2) }
-            self = .modifyRecords(modify)
-        case 2: self = .modifyZones(try ModifyZones(from: &reader, container: container))
-        case 3: self = .schema(.install(try reader.schema()))
-        case 4: self = .schema(.extend(try reader.recordTypes()))
-        case 5: self = .continueJobs(ContinueJobs(budget: try reader.boundedInt()))
-        case 6:
-            let database = try reader.databasePart(container: container)
+        case .modifyRecords:
+            self = .modifyRecords(try ModifyRecords(from: &reader, in: database))
+        case .modifyZones: self = .modifyZones(try ModifyZones(from: &reader, in: database))
+        case .eraseDatabase:
             self = .eraseDatabase(
                 EraseDatabase(database: database, zoneCount: try reader.boundedInt()))
-        case 7:
-            self = .reserveReferences(
-                try ReserveReferences(from: &reader, container: container, .first))
-        case 8: self = .recover(.first)
-        case 9:
-            self = .reserveReferences(
-                try ReserveReferences(from: &reader, container: container, .second))
-        case 10:
-            self = .auditLinks(
-                AuditLinks(database: try reader.databasePart(container: container)))
-        case 11: self = .recover(.second)
-        case 131: self = .recover(.third)
-        case 12:
-            self = .modifySubscriptions(
-                try ModifySubscriptions(from: &reader, container: container))
-        case 13: self = .followNews(try FollowNews(from: &reader, container: container))
-        case 20: self = .pinAsset(try PinAsset(from: &reader, container: container))
-        case 21: self = .holdAssets(try HoldAssets(from: &reader, container: container))
-        case 22: self = .putKey(try PutKey(from: &reader, container: container))
-        case 25: self = .loseBody(LoseBody(body: try reader.body()))
-        case 150: self = .findBody(try FindBody(from: &reader))
-        case 60, 61:
-            var modify = try ModifyRecords(from: &reader, container: container)
-            modify.resolvesAssets = kind == 61
-            guard modify.resolvesAssets || !modify.namesAssets else {
-                throw DecodingError(.malformed, at: 2)
-            }
-            try modify.readWords(from: &reader)
-            self = .modifyRecords(modify)
-        case 62: self = .schema(.install(try reader.schema(), withLongTexts: true))
-        case 63: self = .schema(.extend(try reader.recordTypes(), withLongTexts: true))
-        case 28:
-            var modify = try ModifyRecords(from: &reader, container: container)
-            modify.resolvesAssets = true
-            self = .modifyRecords(modify)
-        case 51:
-            let start = reader.offset
-            let database = try reader.databasePart(container: container)
+        case .reserveReferences:
+            self = .reserveReferences(try ReserveReferences(from: &reader, in: database))
+        case .auditLinks: self = .auditLinks(AuditLinks(database: database))
+        case .modifySubscriptions:
+            self = .modifySubscriptions(try ModifySubscriptions(from: &reader, in: database))
+        case .followNews: self = .followNews(try FollowNews(from: &reader, in: database))
+        case .noteBuckets:
             guard database.scope == .private, database.bucket == nil else {
-                throw DecodingError(.malformed, at: start)
+                throw DecodingError(.malformed, at: 3)
             }
             self = .noteBuckets(
                 NoteBuckets(database: database, buckets: try reader.zoneBuckets()))
-        case 40:
-            self = .modifyKeyValues(try ModifyKeyValues(from: &reader, container: container))
-        case 44:
-            self = .modifyDocuments(try ModifyDocuments(from: &reader, container: container))
-        case 110: self = .resealFields(try ResealFields(from: &reader, container: container))
-        case 122: self = .forgetOutcomes
-        case 151: self = .replaceBody(try ReplaceBody(from: &reader, container: container))
-        case 152: self = .retireKeys(try RetireKeys(from: &reader, container: container))
-        case 120: self = .rewrapKey(try RewrapKey(from: &reader, container: container))
-        default: throw DecodingError(.malformed, at: 1)
+        case .modifyKeyValues:
+            self = .modifyKeyValues(try ModifyKeyValues(from: &reader, in: database))
+        case .modifyDocuments:
+            self = .modifyDocuments(try ModifyDocuments(from: &reader, in: database))
+        case .pinAsset: self = .pinAsset(try PinAsset(from: &reader, in: database))
+        case .holdAssets: self = .holdAssets(try HoldAssets(from: &reader, in: database))
+        case .replaceBody: self = .replaceBody(try ReplaceBody(from: &reader, in: database))
+        case .putKey: self = .putKey(try PutKey(from: &reader, in: database))
+        case .rewrapKey: self = .rewrapKey(try RewrapKey(from: &reader, in: database))
+        case .retireKeys: self = .retireKeys(try RetireKeys(from: &reader, in: database))
+        case .resealFields: self = .resealFields(try ResealFields(from: &reader, in: database))
+        case .installSchema, .extendSchema, .continueJobs, .recover, .loseBody, .findBody,
+            .forgetOutcomes:
+            throw DecodingError(.malformed, at: 2)
+        }
+    }
+
+    /// A command about a container or a partition.
+    private init(_ kind: Kind, from reader: inout ByteReader) throws(DecodingError) {
+        switch kind {
+        case .installSchema: self = .schema(.install(try reader.schema()))
+        case .extendSchema: self = .schema(.extend(try reader.recordTypes()))
+        case .continueJobs: self = .continueJobs(ContinueJobs(budget: try reader.boundedInt()))
+        case .recover: self = .recover
+        case .loseBody: self = .loseBody(LoseBody(body: try reader.body()))
+        case .findBody: self = .findBody(try FindBody(from: &reader))
+        case .forgetOutcomes: self = .forgetOutcomes
+        default: throw DecodingError(.malformed, at: 2)
         }
     }
 }
@@ -258,7 +171,8 @@ extension ModifyRecords {
     }
 
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
+        let hasWords = !self.words.isEmpty
+        writer.write((self.resolvesAssets ? 1 : 0) | (hasWords ? 2 : 0) as UInt8)
         writer.write(text: self.zone)
         writer.write(flag: self.isAtomic)
         writer.write(text: self.deviceID)
@@ -266,10 +180,13 @@ extension ModifyRecords {
         writer.write(self.rules)
         writer.write(count: self.operations.count)
         for operation in self.operations { operation.write(to: &writer) }
+        if hasWords { self.writeWords(to: &writer) }
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
+        let start = reader.offset
+        let flags = try reader.byte()
+        guard flags < 4 else { throw DecodingError(.malformed, at: start) }
         let zone = try reader.text()
         let isAtomic = try reader.flag()
         let deviceID = try reader.text()
@@ -282,6 +199,12 @@ extension ModifyRecords {
         self.init(
             database: database, zone: zone, isAtomic: isAtomic, deviceID: deviceID,
             drawnIncarnation: incarnation, rules: rules, operations: operations)
+        self.resolvesAssets = flags & 1 != 0
+        // An asset that nobody looks for would be held by nothing.
+        guard self.resolvesAssets || !self.namesAssets else {
+            throw DecodingError(.malformed, at: start)
+        }
+        if flags & 2 != 0 { try self.readWords(from: &reader) }
     }
 }
 
@@ -404,7 +327,6 @@ extension RecordOperation {
 
 extension ModifyZones {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(self.rules)
         writer.write(count: self.operations.count)
         for operation in self.operations {
@@ -414,8 +336,7 @@ extension ModifyZones {
         }
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let rules = try reader.recordRules()
         var operations: [Operation] = []
         for _ in 0..<(try reader.count(minimumSize: 10)) {
@@ -462,38 +383,37 @@ extension ByteWriter {
     }
 
     mutating func write(_ rules: RecordRules) {
-        let isFirst = rules.edition == .first
-        var standard = RecordRules.standard
-        standard.edition = rules.edition
-        if rules == standard {
-            self.write((isFirst ? 1 : 3) as UInt8)
-            return
-        }
-        let saysSize = !isFirst || rules.databaseSizeMax != 0
-        self.write((isFirst ? saysSize ? 2 : 0 : 4) as UInt8)
+        if rules == .standard { return self.write(1 as UInt8) }
+        self.write(2 as UInt8)
         self.write(varint: UInt64(rules.flags.rawValue))
         self.write(count: rules.recordSizeMax)
         self.write(count: rules.deleteSelfReferrerCountMax)
         self.write(count: rules.cascadeCountMax)
         self.write(count: rules.tombstoneCountMin)
-        if saysSize { self.write(varint: rules.databaseSizeMax) }
+        self.write(varint: rules.databaseSizeMax)
     }
 }
 
 extension ByteReader {
     /// In the place of a scope: a bucket of a public database.
     fileprivate static let bucketScope: UInt8 = 3
-    /// In the place of a scope, in rows and questions: a bucket of a private one.
+    /// In the place of a scope: a bucket of a private one.
     fileprivate static let zoneBucketScope: UInt8 = 4
 
     mutating func databasePart(container: ContainerReference) throws(DecodingError) -> DatabaseID {
-        try self.databasePart(try self.byte(), container)
-    }
-
-    private mutating func databasePart(
-        _ first: UInt8, _ container: ContainerReference
-    ) throws(DecodingError) -> DatabaseID {
-        let start = self.offset - 1
+        let start = self.offset
+        let first = try self.byte()
+        if first == Self.zoneBucketScope {
+            let owner = try self.text()
+            let number = Int(try self.byte())
+            let count = Int(try self.byte())
+            guard !owner.isEmpty, !owner.holdsZero, Bucket.isBucket(number, of: count),
+                !container.container.holdsZero
+            else { throw DecodingError(.malformed, at: start) }
+            return DatabaseID(
+                container: container, scope: .private, owner: owner,
+                bucket: Bucket(number, of: count))
+        }
         if first == Self.bucketScope {
             let number = Int(try self.byte())
             let count = Int(try self.byte())
@@ -515,23 +435,8 @@ extension ByteReader {
         return DatabaseID(container: container, scope: scope, owner: owner)
     }
 
-    /// A database in a row or a question, which may be a bucket of a private one. Commands name
-    /// such a bucket before their kind.
     mutating func database() throws(DecodingError) -> DatabaseID {
-        let container = try self.container()
-        let first = try self.byte()
-        guard first == Self.zoneBucketScope else {
-            return try self.databasePart(first, container)
-        }
-        let start = self.offset - 1
-        let owner = try self.text()
-        let number = Int(try self.byte())
-        let count = Int(try self.byte())
-        guard !owner.isEmpty, !owner.holdsZero, Bucket.isBucket(number, of: count),
-            !container.container.holdsZero
-        else { throw DecodingError(.malformed, at: start) }
-        return DatabaseID(
-            container: container, scope: .private, owner: owner, bucket: Bucket(number, of: count))
+        try self.databasePart(container: try self.container())
     }
 
     mutating func container() throws(DecodingError) -> ContainerReference {
@@ -545,13 +450,8 @@ extension ByteReader {
     mutating func recordRules() throws(DecodingError) -> RecordRules {
         let start = self.offset
         let form = try self.byte()
-        guard form <= 4 else { throw DecodingError(.malformed, at: start) }
-        let edition: RecordRules.Edition = form < 3 ? .first : .second
-        if form == 1 || form == 3 {
-            var rules = RecordRules.standard
-            rules.edition = edition
-            return rules
-        }
+        if form == 1 { return .standard }
+        guard form == 2 else { throw DecodingError(.malformed, at: start) }
         guard let flags = UInt32(exactly: try self.varint()) else {
             throw DecodingError(.malformed, at: start)
         }
@@ -562,8 +462,7 @@ extension ByteReader {
             flags: RecordRules.Flags(rawValue: flags), recordSizeMax: recordSize,
             deleteSelfReferrerCountMax: referrers, cascadeCountMax: cascade,
             tombstoneCountMin: try self.boundedInt())
-        rules.edition = edition
-        if form != 0 { rules.databaseSizeMax = try self.varint() }
+        rules.databaseSizeMax = try self.varint()
         return rules
     }
 
@@ -579,7 +478,6 @@ extension ByteReader {
 
 extension ReserveReferences {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(fixed: self.drawnIncarnation.raw)
         writer.write(count: max(0, self.referrerCountMax))
         writer.write(count: self.wishes.count)
@@ -590,11 +488,7 @@ extension ReserveReferences {
         }
     }
 
-    init(
-        from reader: inout ByteReader, container: ContainerReference,
-        _ edition: RecordRules.Edition
-    ) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let incarnation = ZoneIncarnation(try reader.fixed64())
         let referrers = try reader.boundedInt()
         var wishes: [Wish] = []
@@ -606,7 +500,6 @@ extension ReserveReferences {
         self.init(
             database: database, drawnIncarnation: incarnation, referrerCountMax: referrers,
             wishes: wishes)
-        self.edition = edition
     }
 }
 

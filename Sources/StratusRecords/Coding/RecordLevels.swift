@@ -5,86 +5,139 @@ package import StratusModel
 import StratusQuery
 
 extension RecordCommand: Levelled {
-    /// The kind's number in the encoding.
-    package var number: UInt8 {
-        if self.isPlaced { return 50 }
-        return switch self {
-        case .modifyRecords(let modify):
-            switch (modify.words.isEmpty, modify.resolvesAssets) {
-            case (true, false): 1
-            case (true, true): 28
-            case (false, false): 60
-            case (false, true): 61
-            }
-        case .modifyZones: 2
-        case .schema(.install(_, let withLongTexts)): withLongTexts ? 62 : 3
-        case .schema(.extend(_, let withLongTexts)): withLongTexts ? 63 : 4
-        case .continueJobs: 5
-        case .eraseDatabase: 6
-        case .reserveReferences(let reserve): reserve.edition == .first ? 7 : 9
-        case .recover(.first): 8
-        case .recover(.second): 11
-        case .recover(.third): 131
-        case .auditLinks: 10
-        case .modifySubscriptions: 12
-        case .followNews: 13
-        case .pinAsset: 20
-        case .holdAssets: 21
-        case .putKey: 22
-        case .loseBody: 25
-        case .findBody: 150
-        case .noteBuckets: 51
-        case .modifyKeyValues: 40
-        case .modifyDocuments: 44
-        case .resealFields: 110
-        case .rewrapKey: 120
-        case .forgetOutcomes: 122
-        case .replaceBody: 151
-        case .retireKeys: 152
+    /// The numbers of operations: in commands, and in the outcomes that answer them.
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        case modifyRecords = 1
+        case modifyZones = 2
+        case installSchema = 3
+        case extendSchema = 4
+        case continueJobs = 5
+        case eraseDatabase = 6
+        case reserveReferences = 7
+        case recover = 8
+        case auditLinks = 9
+        case modifySubscriptions = 10
+        case followNews = 11
+        case noteBuckets = 12
+        case modifyKeyValues = 13
+        case modifyDocuments = 14
+        case pinAsset = 15
+        case holdAssets = 16
+        case loseBody = 17
+        case findBody = 18
+        case replaceBody = 19
+        case putKey = 20
+        case rewrapKey = 21
+        case retireKeys = 22
+        case resealFields = 23
+        case forgetOutcomes = 24
+    }
+
+    package var kind: Kind {
+        switch self {
+        case .modifyRecords: .modifyRecords
+        case .modifyZones: .modifyZones
+        case .schema(.install): .installSchema
+        case .schema(.extend): .extendSchema
+        case .continueJobs: .continueJobs
+        case .eraseDatabase: .eraseDatabase
+        case .reserveReferences: .reserveReferences
+        case .recover: .recover
+        case .auditLinks: .auditLinks
+        case .modifySubscriptions: .modifySubscriptions
+        case .followNews: .followNews
+        case .noteBuckets: .noteBuckets
+        case .modifyKeyValues: .modifyKeyValues
+        case .modifyDocuments: .modifyDocuments
+        case .pinAsset: .pinAsset
+        case .holdAssets: .holdAssets
+        case .loseBody: .loseBody
+        case .findBody: .findBody
+        case .replaceBody: .replaceBody
+        case .putKey: .putKey
+        case .rewrapKey: .rewrapKey
+        case .retireKeys: .retireKeys
+        case .resealFields: .resealFields
+        case .forgetOutcomes: .forgetOutcomes
         }
     }
+
+    /// The kind's number in the encoding.
+    package var number: UInt8 { self.kind.rawValue }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
 }
 
 extension RecordQuery: Levelled {
-    /// The kind's number in the encoding.
-    package var number: UInt8 {
+    /// The numbers of questions: in queries, and in their answers.
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        case lookup = 1
+        case zones = 2
+        case zonePage = 3
+        case zoneChanges = 4
+        case databaseChanges = 5
+        case page = 6
+        case schema = 7
+        case jobs = 8
+        case work = 9
+        case judge = 10
+        case use = 11
+        case subscriptions = 12
+        case news = 13
+        case waitingDevices = 14
+        case audience = 15
+        case buckets = 16
+        case keyValues = 17
+        case keyValueDevices = 18
+        case documents = 19
+        case asset = 20
+        case key = 21
+        case heldRecords = 22
+        case sealedRecords = 23
+        case lostFiles = 24
+        case databaseFiles = 25
+        case assetRows = 26
+        case olderFiles = 27
+        case bodies = 28
+        case wrappedKeys = 29
+    }
+
+    package var kind: Kind {
         switch self.ask {
-        case .lookup: 1
-        case .zones: 2
-        case .zoneChanges: 3
-        case .databaseChanges: 4
-        case .page(let ask): ask.schemaVersion == nil ? 5 : 11
-        case .schema: 6
-        case .jobs: 7
-        case .judge(let ask):
-            !ask.growth.isEmpty ? 153 : ask.modify.resolvesAssets ? 22 : 8
-        case .use: 9
-        case .work: 10
-        case .subscriptions: 12
-        case .news(let ask): ask.follower == .poll ? 13 : 40
-        case .waitingDevices: 41
-        case .audience: 140
-        case .asset: 20
-        case .key: 21
-        case .documents: 44
-        case .buckets: 50
-        case .zonePage: 60
-        case .keyValues: 70
-        case .keyValueDevices: 71
-        case .heldRecords: 100
-        case .sealedRecords: 110
-        case .lostFiles: 111
-        case .bodies: 150
-        case .wrappedKeys: 120
-        case .assetRows: 123
-        case .olderFiles: 152
-        case .databaseFiles: 126
+        case .lookup: .lookup
+        case .zones: .zones
+        case .zonePage: .zonePage
+        case .zoneChanges: .zoneChanges
+        case .databaseChanges: .databaseChanges
+        case .page: .page
+        case .schema: .schema
+        case .jobs: .jobs
+        case .work: .work
+        case .judge: .judge
+        case .use: .use
+        case .subscriptions: .subscriptions
+        case .news: .news
+        case .waitingDevices: .waitingDevices
+        case .audience: .audience
+        case .buckets: .buckets
+        case .keyValues: .keyValues
+        case .keyValueDevices: .keyValueDevices
+        case .documents: .documents
+        case .asset: .asset
+        case .key: .key
+        case .heldRecords: .heldRecords
+        case .sealedRecords: .sealedRecords
+        case .lostFiles: .lostFiles
+        case .databaseFiles: .databaseFiles
+        case .assetRows: .assetRows
+        case .olderFiles: .olderFiles
+        case .bodies: .bodies
+        case .wrappedKeys: .wrappedKeys
         }
     }
-    package var level: FeatureLevel {
-        max(NumberFamily.recordQuery.needed(by: self.number), self.database?.level ?? .one)
-    }
+
+    /// The kind's number in the encoding.
+    package var number: UInt8 { self.kind.rawValue }
+    package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
 }
 
 extension IdentityCommand: Levelled {
@@ -107,14 +160,7 @@ extension IdentityKey.Kind: Levelled {
 }
 
 extension Job: Levelled {
-    var level: FeatureLevel {
-        max(NumberFamily.job.needed(by: self.key.first ?? 0), self.place?.database.level ?? .one)
-    }
-}
-
-extension DatabaseID: Levelled {
-    /// Builds of level 1 know no buckets of private databases.
-    package var level: FeatureLevel { self.zoneBucket == nil ? .one : .two }
+    var level: FeatureLevel { NumberFamily.job.needed(by: self.key.first ?? 0) }
 }
 
 extension IndexJob: Levelled {
@@ -137,54 +183,36 @@ extension IdentityRow: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-extension RecordAnswer: Levelled {
-    /// New kinds answer new questions, or tell of what only new commands make.
-    package var level: FeatureLevel {
-        switch self {
-        case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
-            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles,
-            .wrappedKeys, .assetRows, .bodies, .olderFiles, .databaseFiles:
-            .two
-        case .use(_, _, let assets): assets == .none ? .one : .two
-        default: .one
-        }
-    }
+extension RecordAnswer: FixedLevel {
+    package static var level: FeatureLevel { .one }
 }
 
-extension RecordOutcome: Levelled {
-    /// New kinds are outcomes of new commands only.
-    package var level: FeatureLevel {
-        switch self {
-        case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted, .keyValues,
-            .documents, .resealed, .bodyFound, .bodyReplaced:
-            .two
-        default: .one
-        }
-    }
+extension RecordOutcome: FixedLevel {
+    package static var level: FeatureLevel { .one }
 }
 
 extension WatchRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension SubscriptionRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension InterestRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension MarkRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension FollowerRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension NewsEvent: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension LinkEnds: FixedLevel {
@@ -207,44 +235,44 @@ extension InboundLink: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension PartitionCounters: Levelled {
-    var level: FeatureLevel { self.turnFloor == 0 && self.eventFloor == 0 ? .one : .two }
+extension PartitionCounters: FixedLevel {
+    static var level: FeatureLevel { .one }
 }
 
-extension DatabaseRow: Levelled {
-    var level: FeatureLevel { self.buckets == nil ? .one : .two }
+extension DatabaseRow: FixedLevel {
+    static var level: FeatureLevel { .one }
 }
 
 extension ReferrerCounts: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension ZoneRow: Levelled {
-    var level: FeatureLevel { self.assetRecordCount == 0 ? .one : .two }
+extension ZoneRow: FixedLevel {
+    static var level: FeatureLevel { .one }
 }
 
 extension AssetRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension UploadRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension KeyRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension AssetUse: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension KeyValueUse: FixedLevel {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 }
 
 extension KeyValueDeviceRow: FixedLevel {
-    static var level: FeatureLevel { .two }
+    static var level: FeatureLevel { .one }
 }
 
 extension RecordRow: FixedLevel {

@@ -7,14 +7,12 @@ package import StratusModel
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
-// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved,   |
-// |       | 8 subscriptions (level 2),                                                     |
-// |       | 20…25 about assets: see `AssetAnswerCoding.swift`,                             |
-// |       | 40 key values: see `KeyValueCoding.swift`, 44 documents: see                    |
-// |       | `DocumentCoding.swift`,                                                        |
-// |       | 50 buckets noted (level 2): varint mask,                                       |
-// |       | 110 resealed: see `ResealCoding.swift`,                                        |
-// |       | 151 body replaced: see `ReplaceBodyCoding.swift`                                |
+// | 1     | number of the operation, see `RecordCommand.Kind`; or 0: it was refused        |
+// | …     | the outcome                                                                    |
+//
+// What the operations decide, by their names: modify records has records, modify zones zones; the
+// two of schemas have a schema; continue jobs, audit links and forget outcomes have jobs; put key and
+// rewrap key have a key; reseal fields and retire keys have resealed. Recover has nothing.
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
@@ -22,84 +20,77 @@ package import StratusModel
 // a zone summary, 2 deleted, 3 refused and 1 reason. Schema: varint version. Jobs: varint rows,
 // flag more. Refused: 1 reason, text subject. Erased: varint zones, varint records, flag more.
 // Reserved: count of wishes, each a flag and a refusal. Subscriptions: count of results, each 1
-// byte.
+// byte. Body lost and body found: flag. Body replaced: 1 byte. Buckets noted: varint mask.
 //
 // Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
 // order: text record name and a record body as in a row.
 
 extension RecordOutcome {
-    package func encoded() -> Bytes {
+    /// - Parameter operation: the one that it is the outcome of.
+    package func encoded(of operation: RecordCommand.Kind) -> Bytes {
+        if case .refused(let refusal) = self { return Self.encoded(refusal) }
         var writer = ByteWriter(reserving: 64)
         writer.write(1 as UInt8)
+        writer.write(operation.rawValue)
         switch self {
         case .records(let modified):
-            writer.write(1 as UInt8)
             writer.write(modified.zone)
             writer.write(count: modified.results.count)
             for result in modified.results { writer.write(result) }
         case .zones(let results):
-            writer.write(2 as UInt8)
             writer.write(count: results.count)
             for result in results { writer.write(result) }
         case .schema(let version):
-            writer.write(3 as UInt8)
             writer.write(varint: version)
         case .jobs(let progress):
-            writer.write(4 as UInt8)
             writer.write(count: progress.rowCount)
             writer.write(flag: progress.hasMore)
-        case .refused(let refusal):
-            writer.write(5 as UInt8)
-            writer.write(refusal.reason.rawValue)
-            writer.write(text: refusal.subject)
+        case .recovered, .refused: break
         case .erased(let progress):
-            writer.write(6 as UInt8)
             writer.write(varint: progress.zoneCount)
             writer.write(varint: progress.recordCount)
             writer.write(flag: progress.hasMore)
         case .reserved(let refusals):
-            writer.write(7 as UInt8)
             writer.write(count: refusals.count)
             for refusal in refusals {
                 writer.write(flag: refusal != nil)
                 if let refusal { writer.write(refusal) }
             }
         case .subscriptions(let results):
-            writer.write(8 as UInt8)
             writer.write(count: results.count)
             for result in results { writer.write(result.rawValue) }
         case .pinned(let pinned):
-            writer.write(20 as UInt8)
             writer.write(pinned)
         case .held(let held):
-            writer.write(21 as UInt8)
             writer.write(held)
         case .key(let key):
-            writer.write(22 as UInt8)
             writer.write(key)
         case .bodyLost(let isThere):
-            writer.write(25 as UInt8)
             writer.write(flag: isThere)
         case .bodyFound(let isThere):
-            writer.write(150 as UInt8)
             writer.write(flag: isThere)
         case .resealed(let resealed):
-            writer.write(110 as UInt8)
             writer.write(varint: resealed.count)
             writer.write(varint: resealed.olderKeyCount)
         case .bodyReplaced(let replaced):
-            writer.write(151 as UInt8)
             writer.write(replaced.rawValue)
         case .bucketsNoted(let mask):
-            writer.write(50 as UInt8)
             writer.write(varint: mask.raw)
         case .keyValues(let modified):
-            writer.write(40 as UInt8)
             writer.write(modified)
         case .documents(let results):
-            writer.write(44 as UInt8)
             writer.write(results)
         }
+        return writer.bytes
+    }
+
+    /// The outcome of an operation, whichever it is, that was refused.
+    package static func encoded(_ refusal: RequestRefusal) -> Bytes {
+        var writer = ByteWriter(reserving: 16)
+        writer.write(1 as UInt8)
+        writer.write(0 as UInt8)
+        writer.write(refusal.reason.rawValue)
+        writer.write(text: refusal.subject)
         return writer.bytes
     }
 
@@ -109,36 +100,45 @@ extension RecordOutcome {
         var reader = ByteReader(bytes)
         let version = try reader.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
-        switch try reader.byte() {
-        case 1:
+        let number = try reader.byte()
+        if number == 0 {
+            self = .refused(try reader.requestRefusal())
+            try reader.finish()
+            return
+        }
+        guard let operation = RecordCommand.Kind(rawValue: number) else {
+            throw DecodingError(.malformed, at: 1)
+        }
+        switch operation {
+        case .modifyRecords:
             var modified = ModifiedRecords(zone: try reader.zoneSummary(), results: [])
             for _ in 0..<(try reader.count(minimumSize: 2)) {
                 modified.results.append(try reader.operationResult())
             }
             if !detail.isEmpty { try modified.fill(from: detail) }
             self = .records(modified)
-        case 2:
+        case .modifyZones:
             var results: [ZoneResult] = []
             for _ in 0..<(try reader.count()) { results.append(try reader.zoneResult()) }
             self = .zones(results)
-        case 3: self = .schema(version: try reader.varint())
-        case 4:
+        case .installSchema, .extendSchema: self = .schema(version: try reader.varint())
+        case .continueJobs, .auditLinks, .forgetOutcomes:
             let rowCount = try reader.boundedInt()
             self = .jobs(JobProgress(rowCount: rowCount, hasMore: try reader.flag()))
-        case 5: self = .refused(try reader.requestRefusal())
-        case 6:
+        case .recover: self = .recovered
+        case .eraseDatabase:
             let zoneCount = try reader.varint()
             let recordCount = try reader.varint()
             self = .erased(
                 ErasureProgress(
                     zoneCount: zoneCount, recordCount: recordCount, hasMore: try reader.flag()))
-        case 7:
+        case .reserveReferences:
             var refusals: [RecordRefusal?] = []
             for _ in 0..<(try reader.count()) {
                 refusals.append(try reader.flag() ? try reader.recordRefusal() : nil)
             }
             self = .reserved(refusals)
-        case 8:
+        case .modifySubscriptions, .followNews:
             var results: [SubscriptionResult] = []
             for _ in 0..<(try reader.count()) {
                 guard let result = SubscriptionResult(rawValue: try reader.byte()) else {
@@ -147,23 +147,22 @@ extension RecordOutcome {
                 results.append(result)
             }
             self = .subscriptions(results)
-        case 20: self = .pinned(try reader.pinnedAsset())
-        case 21: self = .held(try reader.heldAssets())
-        case 22: self = .key(try reader.databaseKey())
-        case 25: self = .bodyLost(try reader.flag())
-        case 150: self = .bodyFound(try reader.flag())
-        case 110:
+        case .pinAsset: self = .pinned(try reader.pinnedAsset())
+        case .holdAssets: self = .held(try reader.heldAssets())
+        case .putKey, .rewrapKey: self = .key(try reader.databaseKey())
+        case .loseBody: self = .bodyLost(try reader.flag())
+        case .findBody: self = .bodyFound(try reader.flag())
+        case .resealFields, .retireKeys:
             let count = try reader.varint()
             self = .resealed(ResealedFields(count: count, olderKeyCount: try reader.varint()))
-        case 151:
+        case .replaceBody:
             guard let replaced = ReplacedBody(rawValue: try reader.byte()) else {
                 throw DecodingError(.malformed, at: reader.offset - 1)
             }
             self = .bodyReplaced(replaced)
-        case 50: self = .bucketsNoted(BucketMask(try reader.varint()))
-        case 40: self = .keyValues(try reader.modifiedKeyValues())
-        case 44: self = .documents(try reader.documentResults())
-        default: throw DecodingError(.malformed, at: 1)
+        case .noteBuckets: self = .bucketsNoted(BucketMask(try reader.varint()))
+        case .modifyKeyValues: self = .keyValues(try reader.modifiedKeyValues())
+        case .modifyDocuments: self = .documents(try reader.documentResults())
         }
         try reader.finish()
     }

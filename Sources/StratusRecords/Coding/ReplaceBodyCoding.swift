@@ -1,21 +1,20 @@
 import StratusCoding
 import StratusModel
 
-// Files that are sealed anew. All of feature level 2.
+// Files that are sealed anew
 //
-// | number       | what                                                                    |
+// | form         | what                                                                    |
 // | ------------ | ----------------------------------------------------------------------- |
-// | command 151  | replace body: database, 16 asset, 16 old body, 16 new body, varint size, |
-// |              | varint chunk size, varint key version, signed orphan after, count of     |
-// |              | storers and count of chunks as in command 20                             |
-// | command 152  | retire keys: database, varint first version that stays                   |
-// | outcome 151  | body replaced: 1 byte, a `ReplacedBody`                                   |
-// | question 152 | older files: database, flag and 16 last asset, varint version            |
-// | answer 152   | count of files, each 16 asset and flag lost; flag and 16 last asset       |
+// | replace body | 16 asset, 16 old body, 16 new body, varint size, varint chunk size,       |
+// |              | varint key version, signed orphan after, count of storers and count of   |
+// |              | chunks as in pin asset                                                   |
+// | its outcome  | 1 byte, a `ReplacedBody`                                                 |
+// | retire keys  | varint first version that stays                                          |
+// | older files  | a question: database, flag and 16 last asset, varint version             |
+// | its answer   | count of files, each 16 asset and flag lost; flag and 16 last asset       |
 
 extension ReplaceBody {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(name: self.asset.raw)
         writer.write(body: self.old)
         writer.write(body: self.body)
@@ -27,9 +26,8 @@ extension ReplaceBody {
         writer.write(self.chunks)
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let start = reader.offset
-        let database = try reader.databasePart(container: container)
         let asset = AssetID(try reader.name())
         let old = try reader.body()
         let body = try reader.body()
@@ -48,12 +46,10 @@ extension ReplaceBody {
 
 extension RetireKeys {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(varint: UInt64(self.below))
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         self.init(database: database, below: try reader.number32())
     }
 }

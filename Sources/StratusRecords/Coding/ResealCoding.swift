@@ -1,15 +1,14 @@
 import StratusCoding
 import StratusModel
 
-// Command 110, reseal fields: database, text zone, count of records, varint version below which
-// keys are destroyed. A record: text name, varint tag, fields as in a record row.
+// Reseal fields: text zone, count of records. A record: text name, varint tag, fields as in a record
+// row. Its outcome: varint records, varint older keys.
 //
-// Outcome 110, resealed: varint records, varint older keys. Question 110, sealed records: database,
-// text zone, flag and text after, varint version. Answer 110: count of records, flag and text next.
+// Sealed records, a question: database, text zone, flag and text after, varint version. Its answer:
+// count of records, flag and text next.
 
 extension ResealFields {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(text: self.zone)
         writer.write(count: self.items.count)
         for item in self.items {
@@ -17,11 +16,9 @@ extension ResealFields {
             writer.write(varint: item.tag.raw)
             writer.write(fields: item.fields)
         }
-        writer.write(varint: UInt64(self.retiresBelow))
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let zone = try reader.text()
         var items: [Item] = []
         let start = reader.offset
@@ -32,8 +29,7 @@ extension ResealFields {
             let tag = ChangeTag(try reader.varint())
             items.append(Item(record: name, tag: tag, fields: try reader.fields()))
         }
-        self.init(
-            database: database, zone: zone, items: items, retiresBelow: try reader.number32())
+        self.init(database: database, zone: zone, items: items)
     }
 }
 

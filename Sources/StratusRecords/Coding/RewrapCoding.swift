@@ -1,22 +1,20 @@
 import StratusCoding
 import StratusModel
 
-// Command 120, rewrap key: database, varint version, the wrapped key as it was read, and the one
-// that takes its place, both as in command 22.
+// Rewrap key: varint version, the wrapped key as it was read, and the one that takes its place,
+// both as in put key.
 //
-// Question 120, wrapped keys: container, prefixed check value, flag and prefixed place. Answer 120:
+// Wrapped keys, a question: container, prefixed check value, flag and prefixed place. Its answer:
 // count of keys, each a database, a varint version and a wrapped key; flag and prefixed place.
 
 extension RewrapKey {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(varint: UInt64(self.version))
         writer.write(self.old)
         writer.write(self.new)
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let version = try reader.number32()
         let old = try reader.wrappedKey()
         self.init(

@@ -1,13 +1,13 @@
 import StratusCoding
 import StratusModel
 
-// Documents in commands, outcomes, queries and answers: kind 44 of each. Feature level 2.
+// Documents in commands, outcomes, questions and answers
 //
 // | where     | what follows the kind                                                       |
 // | --------- | --------------------------------------------------------------------------- |
-// | command   | database, text device, signed now, 8 drawn incarnation, flag atomic, varints |
+// | command   | text device, signed now, 8 drawn incarnation, flag atomic, varints |
 // |           | content size, versions, items of a folder, cascade, moved items, quota;     |
-// |           | count of operations; count of texts: tokens of locks, if there are any      |
+// |           | count of operations; count of texts: tokens of locks                        |
 // | operation | 1 kind: 1 create: text id, 1 kind, texts name and folder, 1 clash, flag and  |
 // |           | prefixed content, signed time; 2 save: text id, prefixed content, flag and  |
 // |           | varint base, flag if unchanged, signed time; 3 place: text id, optional     |
@@ -56,7 +56,6 @@ import StratusModel
 
 extension ModifyDocuments {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(text: self.device)
         writer.write(signed: self.nowMilliseconds)
         writer.write(fixed: self.drawnIncarnation.raw)
@@ -69,12 +68,10 @@ extension ModifyDocuments {
         writer.write(varint: self.rules.databaseSizeMax)
         writer.write(count: self.operations.count)
         for operation in self.operations { writer.write(operation) }
-        // Written only where there are some: earlier builds of this level wrote none.
-        if !self.tokens.isEmpty { writer.write(texts: self.tokens) }
+        writer.write(texts: self.tokens)
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let device = try reader.text()
         let now = try reader.signed()
         let incarnation = ZoneIncarnation(try reader.fixed64())
@@ -91,7 +88,7 @@ extension ModifyDocuments {
         self.init(
             database: database, device: device, nowMilliseconds: now,
             drawnIncarnation: incarnation, isAtomic: isAtomic, rules: rules,
-            operations: operations, tokens: reader.isAtEnd ? [] : try reader.texts())
+            operations: operations, tokens: try reader.texts())
     }
 }
 

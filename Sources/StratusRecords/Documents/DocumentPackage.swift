@@ -6,7 +6,7 @@ package import StratusModel
 /// A package is saved, moved, removed and kept in conflicts as one item. Every folder above a file
 /// is among the parts, and the parts are in the order of their folded paths.
 package struct DocumentPackage: FixedLevel, Sendable, Equatable {
-    package static var level: FeatureLevel { .two }
+    package static var level: FeatureLevel { .one }
 
     /// Files and folders of one package. All of a package's assets change hands in one entry, and
     /// one entry changes a bounded number of holders.

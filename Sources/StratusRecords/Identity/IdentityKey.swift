@@ -32,15 +32,14 @@ package struct IdentityKey: Sendable, Hashable {
         case sealingKey = 13
         /// The containers in which a poll token or a device of a push provider is registered.
         case device = 14
-        /// The key of a container, wrapped: since feature level 2.
+        /// The key of a container, wrapped.
         case containerKey = 15
-        /// A key or a setting by which a container sends to push providers, sealed: since feature
-        /// level 2.
-        case pushKey = 40
-        /// Which key a version of a named master key is: since feature level 2.
-        case masterCheck = 110
-        /// How far a rotation of keys has come: since feature level 2.
-        case keyRotation = 120
+        /// A key or a setting by which a container sends to push providers, sealed.
+        case pushKey = 16
+        /// Which key a version of a named master key is.
+        case masterCheck = 17
+        /// How far a rotation of keys has come.
+        case keyRotation = 18
     }
 
     package var kind: Kind

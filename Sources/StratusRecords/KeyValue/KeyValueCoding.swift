@@ -1,12 +1,11 @@
 import StratusCoding
 import StratusModel
 
-// The key-value store in commands and outcomes, kind 40, and in queries and answers, kind 70.
-// Feature level 2.
+// The key-value store in commands, outcomes, questions and answers
 //
 // | where   | what follows the kind                                                         |
 // | ------- | ----------------------------------------------------------------------------- |
-// | command | database, text device, varint batch, signed now, flag first, 8 drawn          |
+// | command | text device, varint batch, signed now, flag first, 8 drawn                    |
 // |         | incarnation, varints key count, size, removed keys and devices at most;       |
 // |         | count of changes, each text key, signed time, flag and prefixed value           |
 // | outcome | flag repeat; count of results (1 taken, 2 superseded, 3 refused and 1 reason);   |
@@ -17,7 +16,6 @@ import StratusModel
 
 extension ModifyKeyValues {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(text: self.device)
         writer.write(varint: self.batch)
         writer.write(signed: self.nowMilliseconds)
@@ -36,8 +34,7 @@ extension ModifyKeyValues {
         }
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let device = try reader.text()
         let batch = try reader.varint()
         let now = try reader.signed()

@@ -5,8 +5,8 @@ import StratusModel
 //
 // | key                        | row, every one with a first byte 1, its format                   |
 // | -------------------------- | ---------------------------------------------------------------- |
-// | 0x00                       | the office: varints epoch, waiting mails, their bytes; with a    |
-// |                            | first byte 2 also a varint: below it numbers were given that a   |
+// | 0x00                       | the office: varints waiting mails, their bytes; with a first     |
+// |                            | byte 2 also a varint: below it numbers were given that a         |
 // |                            | recovery has lost                                                |
 // | 0x01, 2 receiver           | what was posted there: varint last number                        |
 // | 0x02, 2 receiver, 8 number | a mail that waits: signed milliseconds, varint count; then its   |
@@ -14,7 +14,8 @@ import StratusModel
 // | 0x03, 2 sender             | what was received from there: varint last number                 |
 //
 // A route's row has a first byte 2 while the next number may be any later one: what came before it
-// was lost. A row that is not there counts nothing; the epoch is then 1.
+// was lost. A row that is not there counts nothing. Both first bytes are flags for what the
+// row holds, and belong to one format.
 
 enum MailKeys {
     static let office: Bytes = [0x00]
@@ -47,7 +48,6 @@ enum MailKeys {
 
 /// The state of a partition's mail as a whole.
 struct OfficeRow: Equatable {
-    var epoch: UInt64 = 1
     var waitingCount: UInt64 = 0
     var waitingSize: UInt64 = 0
     /// Routes that are not known may have come so far, and not further; 0: nothing was ever lost.
@@ -62,7 +62,6 @@ struct OfficeRow: Equatable {
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 24)
         writer.write(self.floor == 0 ? 1 : 2 as UInt8)
-        writer.write(varint: self.epoch)
         writer.write(varint: self.waitingCount)
         writer.write(varint: self.waitingSize)
         if self.floor != 0 { writer.write(varint: self.floor) }
@@ -72,7 +71,6 @@ struct OfficeRow: Equatable {
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         let format = try reader.format(1...2)
-        self.epoch = try reader.varint()
         self.waitingCount = try reader.varint()
         self.waitingSize = try reader.varint()
         if format > 1 { self.floor = try reader.varint() }

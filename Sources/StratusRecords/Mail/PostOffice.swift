@@ -85,7 +85,7 @@ package struct PostOffice: Sendable {
 
     // MARK: Applying
 
-    /// Decides a mail command: at its receiver, its sender, or after a restore.
+    /// Decides a mail command: at its receiver, or its sender.
     ///
     /// - Parameter deliver: applies one mail, which is the next of its route; it posts nothing.
     ///   False: this version cannot read it. It stays where it is, and so does what comes after it.
@@ -96,7 +96,6 @@ package struct PostOffice: Sendable {
         var office = try Self.office(over: rows)
         switch command {
         case .deliver(let bag):
-            guard bag.epoch == office.epoch else { return .otherEpoch(office.epoch) }
             let key = MailKeys.received(from: bag.route.sender)
             var route = try Self.route(key, over: rows) ?? office.unreceived
             let first = route.last
@@ -113,14 +112,8 @@ package struct PostOffice: Sendable {
             if route.last != first { try rows.put(.mail, key, route.encoded()) }
             return .received(through: route.last, at: time)
         case .release(let receipt):
-            guard receipt.epoch == office.epoch else { return .otherEpoch(office.epoch) }
             try self.release(receipt, &office, over: &rows)
             return .released
-        case .beginEpoch(let epoch):
-            guard epoch > office.epoch else { return .otherEpoch(office.epoch) }
-            office.epoch = epoch
-            try rows.put(.mail, MailKeys.office, office.encoded())
-            return .begun
         }
     }
 
@@ -175,8 +168,7 @@ package struct PostOffice: Sendable {
     {
         let office = try Self.office(over: rows)
         var outbox = Outbox(
-            epoch: office.epoch, waitingCount: office.waitingCount,
-            waitingSize: office.waitingSize)
+            waitingCount: office.waitingCount, waitingSize: office.waitingSize)
         if office.waitingCount == 0 { return outbox }
         let except = Set(ask.except)
         let end = Keys.end(of: MailKeys.waiting)

@@ -110,44 +110,24 @@ extension RecordCommand {
             }
         }
     }
+}
 
-    /// Whether the command makes no zone and so carries no floor.
-    private var takesFloor: Bool {
+extension RecordCommand.Kind {
+    /// Whether the command may make a zone, and so may carry a tag floor.
+    var takesFloor: Bool {
         switch self {
         case .modifyRecords, .modifyZones, .reserveReferences: true
         default: false
         }
     }
 
-    /// Whether the encoding says a bucket of zones or a floor before the command itself: feature
-    /// level 2.
-    var isPlaced: Bool { self.database?.zoneBucket != nil || self.tagFloor != 0 }
-
-    /// The command as the home of its database, under the first layout of its container, gets it.
-    var unplaced: RecordCommand {
-        var command = self
-        if command.database?.zoneBucket != nil { command.database = command.database?.whole }
-        command.tagFloor = 0
-        return command
-    }
-
-    /// - Returns: nil: the command cannot be for this bucket, or have this floor.
-    func placed(in bucket: Bucket?, above tagFloor: UInt64) -> RecordCommand? {
-        guard bucket != nil || tagFloor != 0, tagFloor == 0 || self.takesFloor else { return nil }
-        var command = self
-        if let bucket {
-            switch self {
-            // Stores and documents lie at the home.
-            case .noteBuckets, .auditLinks, .reserveReferences, .modifyKeyValues,
-                .modifyDocuments:
-                return nil
-            default: break
-            }
-            guard var database = self.database, database.scope == .private else { return nil }
-            database.bucket = bucket
-            command.database = database
+    /// Whether it never goes to a bucket of a private database: key-value stores and documents lie
+    /// at the home, which notes the buckets too, and only public databases have links of records.
+    var isOfWholeDatabases: Bool {
+        switch self {
+        case .noteBuckets, .auditLinks, .reserveReferences, .modifyKeyValues, .modifyDocuments:
+            true
+        default: false
         }
-        command.tagFloor = tagFloor
-        return command
     }
 }

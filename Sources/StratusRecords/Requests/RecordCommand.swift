@@ -14,7 +14,7 @@ package enum RecordCommand: Sendable, Equatable {
     case reserveReferences(ReserveReferences)
     /// Stratus' own: the first command of a partition that goes on from one replica, its majority
     /// being lost.
-    case recover(RecoverPartition)
+    case recover
     /// Stratus' own: after a partition of its database was recovered, or because an operator says
     /// so.
     case auditLinks(AuditLinks)
@@ -60,14 +60,13 @@ package struct ModifyRecords: Sendable, Equatable {
     /// 1…200, no record name twice (else the request is refused).
     package var operations: [RecordOperation]
     /// Whether the state looks for the assets that fields name, and refuses those that are not
-    /// there. Set it where a field's value is an asset or a list of assets. Feature level 2;
-    /// without it such values are only kept, as builds before that level did.
+    /// there. Set it where a field's value is an asset or a list of assets: without it no field may
+    /// name one.
     package var resolvesAssets = false
-    /// The default zone, should this be its first write, begins above this tag. Other than 0:
-    /// feature level 2.
+    /// The default zone, should this be its first write, begins above this tag.
     package var tagFloor: UInt64 = 0
     /// The words of long texts, which a gateway has cut so that no storage thread must. Where they
-    /// are missing the state cuts them itself. Feature level 2.
+    /// are missing the state cuts them itself.
     package var words: [CutText] = []
 
     /// The words of one field of one record of the batch.
@@ -121,7 +120,7 @@ package struct ModifyZones: Sendable, Equatable {
     package var database: DatabaseID
     package var rules: RecordRules
     package var operations: [Operation]
-    /// Zones that are made begin above this tag. Other than 0: feature level 2.
+    /// Zones that are made begin above this tag.
     package var tagFloor: UInt64 = 0
 
     package init(database: DatabaseID, rules: RecordRules = .standard, operations: [Operation]) {
@@ -135,11 +134,9 @@ package struct ModifyZones: Sendable, Equatable {
 package enum SchemaCommand: Sendable, Equatable {
     /// Takes the container's schema as it is at its home. An older version than the held one is
     /// ignored: the outcome names the version that stands.
-    ///
-    /// `withLongTexts` (feature level 2): texts of many words get an index of their own.
-    case install(Schema, withLongTexts: Bool = false)
+    case install(Schema)
     /// Adds types, fields and indexes at the container's home; the first type of a field wins.
-    case extend([RecordType], withLongTexts: Bool = false)
+    case extend([RecordType])
 }
 
 /// One bounded slice of the partition's jobs: purging deleted zones, long cascades, old tombstones,

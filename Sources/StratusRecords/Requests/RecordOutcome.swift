@@ -8,6 +8,7 @@ package enum RecordOutcome: Sendable, Equatable {
     /// The version of the schema that stands after the command.
     case schema(version: UInt64)
     case jobs(JobProgress)
+    case recovered
     case refused(RequestRefusal)
     case erased(ErasureProgress)
     /// The refusal of each wish; nil: it was granted.

@@ -8,7 +8,7 @@ package struct RecordQuery: Sendable, Equatable {
         /// `names` nil: every live zone, the default zone included.
         case zones(DatabaseID, names: [String]?)
         /// Live zones after a name, `limit` at most or fewer; without a name the default zone comes
-        /// first. Feature level 2.
+        /// first.
         case zonePage(DatabaseID, after: String?, limit: Int)
         case zoneChanges(ZoneChangesAsk)
         case databaseChanges(DatabaseChangesAsk)
@@ -137,14 +137,13 @@ package struct QueryPageAsk: Sendable, Equatable {
     /// Whether a field must have the index a filter needs (`strict`), or a scan may serve it.
     package var requiresIndexes: Bool
     /// The schema it was compiled by: a partition that has an older one refuses with `schemaBehind`
-    /// instead of answering with less, and its markers name indexes. Nil below feature level 2.
-    package var schemaVersion: UInt64?
+    /// instead of answering with less. 0: the schema that the partition holds.
+    package var schemaVersion: UInt64 = 0
     /// For a sorted query over buckets: whether the answer gives its records' places among those of
     /// other buckets.
     package var placed = Placing.none
     /// For a query over all zones of a private database in several parts: the number of this part,
-    /// which decides between records of one name and equal sort keys. Only with a
-    /// ``schemaVersion``.
+    /// which decides between records of one name and equal sort keys.
     package var part: UInt8?
 
     /// The form of a page that will be merged with others. If nothing can be sorted (the fields do

@@ -27,19 +27,6 @@ package struct RecordRules: Sendable, Hashable {
         package static let batchesInDefaultZoneMayBeAtomic = Flags(rawValue: 1 << 6)
     }
 
-    /// Which rules of the state itself decide. An entry keeps the meaning that it had when it was
-    /// written. A rule that changes begins with a new edition, and commands of older editions are
-    /// decided by the old rule.
-    ///
-    /// The raw value is in commands for ever.
-    package enum Edition: UInt8, Sendable, Hashable {
-        case first = 1
-        /// A save that states a reference again makes it anew in two cases: a cascade of an earlier
-        /// record of the target's name is under way, or the target is in another bucket.
-        case second = 2
-    }
-
-    package var edition = Edition.second
     package var flags: Flags
     /// Encoded fields of one record.
     package var recordSizeMax: Int

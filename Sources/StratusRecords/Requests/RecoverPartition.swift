@@ -1,40 +1,30 @@
 package import StratusModel
 
-/// A command to a partition that goes on from one replica after its majority was lost.
-package enum RecoverPartition: Sendable, Equatable {
-    /// Tags, turns and numbers of mail that the partition knows move beyond all that can have been
-    /// lost.
-    case first
-    /// Also turns of databases that it does not know: those that are made later begin beyond all
-    /// that was lost. For clusters of feature level 2.
-    case second
-    /// Also numbers of events, and everything that stands at one: no position of a poll or a
-    /// stream that was given out before names an event of later.
-    case third
-}
-
-extension RecoverPartition {
+/// The command to a partition that goes on from one replica after its majority was lost.
+///
+/// Tags, turns, numbers of mail and of events move beyond all that can have been lost. Databases
+/// that are made later begin beyond it too.
+package enum RecoverPartition {
     /// The first command of a partition that continues from one replica.
     ///
     /// Its deadline is the time of its entry. The command is in the log already and nobody sends it
     /// twice, so nobody needs its outcome later. An erasure waits until every outcome that is
     /// remembered may be forgotten.
     ///
-    /// - Parameters:
-    ///   - time: of its entry, which may be far ahead of the clock of the node that recovers.
-    ///   - level: of the cluster. Nodes of level 1 understand the first edition only.
+    /// - Parameter time: of its entry, which may be far ahead of the clock of the node that
+    ///   recovers.
     package static func firstCommand(
-        at time: HybridTime, level: FeatureLevel, identity: RequestIdentity
+        at time: HybridTime, identity: RequestIdentity
     ) -> Command {
-        RecordCommand.recover(level >= .two ? .third : .first).enveloped(
+        RecordCommand.recover.enveloped(
             container: ContainerReference(container: "", environment: .production),
             identity: identity,
             deadlineMilliseconds: time.milliseconds,
             schemaVersion: 0, principal: Principal(kind: .system))
     }
 
-    /// Whether the outcome says that the command took effect. A refusal has a body.
+    /// Whether the outcome says that the command took effect.
     package static func isDone(_ outcome: Outcome) -> Bool {
-        outcome.verdict == .decided && outcome.body.isEmpty
+        outcome.verdict == .decided && (try? RecordOutcome(decoding: outcome.body)) == .recovered
     }
 }

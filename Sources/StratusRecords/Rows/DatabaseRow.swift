@@ -1,17 +1,15 @@
 import StratusCoding
 import StratusModel
 
-// Counters of a partition, format 3: 1 format, varint next database number, varint next zone
-// number, varint tag floor of databases that are made from now on, varint turn that they begin at.
-// Format 2 ends before the last, and 2 is written while it is 0; format 1 ends before the last two,
-// and 1 is written while both are 0.
+// Counters of a partition, format 1: 1 format, varint next database number, varint next zone
+// number, varint tag floor of databases that are made from now on, varint turn that they begin at,
+// varint number that their events begin at.
 //
-// Database row, format 3. Format 2 ends before the last three, and 2 is written while no buckets
-// are noted; format 1 ends before the last five:
+// Database row, format 1:
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
-// | 1      | format, 3                                                                   |
+// | 1      | format, 1                                                                   |
 // | varint | number                                                                      |
 // | varint | turn: the feed's last position                                              |
 // | text   | the custom zone whose turn it is; empty before the first                    |
@@ -21,6 +19,7 @@ import StratusModel
 // | varint | deleted zones that are still remembered                                     |
 // | varint | records of the custom zones but the one whose turn it is                    |
 // | varint | bytes of their rows                                                         |
+// | 1      | flag: buckets are noted, and the next three follow                          |
 // | 1      | count of the buckets that the database's custom zones lie in                 |
 // | varint | those that are in use, a bit each                                           |
 // | varint | tag floor of the layout that the buckets are of                             |
@@ -31,21 +30,19 @@ struct PartitionCounters: Equatable {
     var nextZone: UInt32 = 1
     /// Above every tag of databases that a recovery has lost.
     var tagFloor: UInt64 = 0
-    /// Beyond every turn of databases that a recovery has lost. Feature level 2.
+    /// Beyond every turn of databases that a recovery has lost.
     var turnFloor: UInt64 = 0
-    /// Beyond every number of events that a recovery has lost. Feature level 2.
+    /// Beyond every number of events that a recovery has lost.
     var eventFloor: UInt64 = 0
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 36)
-        let older: UInt8 = self.turnFloor != 0 ? 3 : self.tagFloor != 0 ? 2 : 1
-        let format = self.eventFloor != 0 ? 4 : older
-        writer.write(format)
+        writer.write(1 as UInt8)
         writer.write(varint: UInt64(self.nextDatabase))
         writer.write(varint: UInt64(self.nextZone))
-        if format > 1 { writer.write(varint: self.tagFloor) }
-        if format > 2 { writer.write(varint: self.turnFloor) }
-        if format > 3 { writer.write(varint: self.eventFloor) }
+        writer.write(varint: self.tagFloor)
+        writer.write(varint: self.turnFloor)
+        writer.write(varint: self.eventFloor)
         return writer.bytes
     }
 
@@ -53,12 +50,12 @@ struct PartitionCounters: Equatable {
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = try reader.format(1...4)
+        try reader.format(1)
         self.nextDatabase = try reader.number32()
         self.nextZone = try reader.number32()
-        if format > 1 { self.tagFloor = try reader.varint() }
-        if format > 2 { self.turnFloor = try reader.varint() }
-        if format > 3 { self.eventFloor = try reader.varint() }
+        self.tagFloor = try reader.varint()
+        self.turnFloor = try reader.varint()
+        self.eventFloor = try reader.varint()
         try reader.finish()
     }
 }
@@ -85,14 +82,14 @@ struct DatabaseRow: Equatable {
     var deletedZoneCount: UInt64 = 0
     /// The use of the custom zones, except for ``turnZone``.
     var heldElsewhere = StorageUse.none
-    /// At the home of a spread database, once a bucket is in use. Feature level 2.
+    /// At the home of a spread database, once a bucket is in use.
     var buckets: ZoneBuckets?
 
     init(number: DatabaseNumber) { self.number = number }
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 56)
-        writer.write((self.buckets == nil ? 2 : 3) as UInt8)
+        writer.write(1 as UInt8)
         writer.write(varint: UInt64(self.number.raw))
         writer.write(varint: self.turn)
         writer.write(text: self.turnZone)
@@ -101,13 +98,14 @@ struct DatabaseRow: Equatable {
         writer.write(varint: self.zoneCount)
         writer.write(varint: self.deletedZoneCount)
         writer.write(self.heldElsewhere)
+        writer.write(flag: self.buckets != nil)
         if let buckets { writer.write(buckets) }
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = try reader.format(1...3)
+        try reader.format(1)
         self.number = DatabaseNumber(try reader.number32())
         self.turn = try reader.varint()
         self.turnZone = try reader.text()
@@ -115,8 +113,8 @@ struct DatabaseRow: Equatable {
         self.tagFloor = try reader.varint()
         self.zoneCount = try reader.varint()
         self.deletedZoneCount = try reader.varint()
-        if format > 1 { self.heldElsewhere = try reader.storageUse() }
-        if format > 2 { self.buckets = try reader.zoneBuckets() }
+        self.heldElsewhere = try reader.storageUse()
+        if try reader.flag() { self.buckets = try reader.zoneBuckets() }
         try reader.finish()
     }
 }

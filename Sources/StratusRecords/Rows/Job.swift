@@ -17,6 +17,7 @@ import StratusModel
 // | …      | recall: place, text target, 1 action, text referrer, 8 + 8 identity           |
 // | …      | letter: a `BucketMail`, prefixed; one of kind stated is `removed` if it is   |
 // |        | not so when it leaves                                                        |
+// | 1      | purge: flag whether the zone's records held assets                            |
 // | …      | audit: place, and the last key looked at, prefixed                            |
 
 /// The zone that a job works in, and its database.
@@ -33,7 +34,7 @@ enum Job: Equatable {
     /// `cursor` was looked at.
     case trim(ZoneNumber, JobPlace, keep: UInt64, cursor: ChangeTag)
     /// Remove every row of an incarnation that is gone. If its records held assets, they are read
-    /// first: feature level 2.
+    /// first.
     case purge(ZoneNumber, hasAssets: Bool)
     /// Fill or drop indexes after a change of the schema.
     case index(IndexJob)
@@ -53,22 +54,20 @@ enum Job: Equatable {
         var sequence: UInt64
     }
 
-    static let dispatchKind: UInt8 = 0x40
-    static let recallKind: UInt8 = 0x41
-    static let letterKind: UInt8 = 0x42
-    static let auditKind: UInt8 = 0x43
-
     static let cascadeKind: UInt8 = 1
     static let trimKind: UInt8 = 2
     static let purgeKind: UInt8 = 3
-    static let assetPurgeKind: UInt8 = 6
+    // 4 and 5 are those of `IndexJob`.
+    static let dispatchKind: UInt8 = 6
+    static let recallKind: UInt8 = 7
+    static let letterKind: UInt8 = 8
+    static let auditKind: UInt8 = 9
 
     var key: Bytes {
         switch self {
         case .cascade(let zone, _, let target, _, _): Self.cascadeKey(zone, target: target)
         case .trim(let zone, _, _, _): [Self.trimKind] + Keys.zoneStart(zone)
-        case .purge(let zone, let hasAssets):
-            [hasAssets ? Self.assetPurgeKind : Self.purgeKind] + Keys.zoneStart(zone)
+        case .purge(let zone, _): [Self.purgeKind] + Keys.zoneStart(zone)
         case .index(let job): job.key
         case .dispatch(let zone, _, let target, _, _):
             [Self.dispatchKind] + Keys.zoneStart(zone) + Bytes(target.utf8)
@@ -134,7 +133,8 @@ enum Job: Equatable {
             writer.write(text: place.zone)
             writer.write(varint: keep)
             writer.write(varint: cursor.raw)
-        case .purge, .index: break
+        case .purge(_, let hasAssets): writer.write(flag: hasAssets)
+        case .index: break
         case .dispatch(_, let place, _, let before, let cursor):
             writer.write(place.database)
             writer.write(text: place.zone)
@@ -179,8 +179,7 @@ enum Job: Equatable {
             let place = try reader.jobPlace()
             let keep = try reader.varint()
             self = .trim(zone, place, keep: keep, cursor: ChangeTag(try reader.varint()))
-        case Self.purgeKind: self = .purge(zone, hasAssets: false)
-        case Self.assetPurgeKind: self = .purge(zone, hasAssets: true)
+        case Self.purgeKind: self = .purge(zone, hasAssets: try reader.flag())
         case Self.dispatchKind:
             guard let target = String(validating: key[5...], as: UTF8.self) else {
                 throw DecodingError(.malformed, at: 0)

@@ -1,12 +1,11 @@
 import StratusCoding
 import StratusModel
 
-// Zone row, format 3. Format 2 ends before the last, and 2 is written while it is 0; format 1 ends
-// before the last two:
+// Zone row, format 1:
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
-// | 1      | format, 3                                                                   |
+// | 1      | format, 1                                                                   |
 // | 1      | 0 live, 1 deleted                                                           |
 // | varint | number of this incarnation                                                  |
 // | 8      | incarnation                                                                 |
@@ -38,7 +37,7 @@ struct ZoneRow: Equatable {
     var lastMilliseconds: Int64 = .min
     /// Bytes of the live records' rows.
     var size: UInt64 = 0
-    /// Live records that hold assets: whether a purge must read them. Feature level 2.
+    /// Live records that hold assets: whether a purge must read them.
     var assetRecordCount: UInt64 = 0
 
     init(number: ZoneNumber, incarnation: ZoneIncarnation, baseTag: UInt64) {
@@ -72,7 +71,7 @@ struct ZoneRow: Equatable {
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 40)
-        writer.write((self.assetRecordCount == 0 ? 2 : 3) as UInt8)
+        writer.write(1 as UInt8)
         writer.write(flag: self.isDeleted)
         writer.write(varint: UInt64(self.number.raw))
         writer.write(fixed: self.incarnation.raw)
@@ -84,13 +83,13 @@ struct ZoneRow: Equatable {
         writer.write(varint: self.turn)
         writer.write(signed: self.lastMilliseconds)
         writer.write(varint: self.size)
-        if self.assetRecordCount != 0 { writer.write(varint: self.assetRecordCount) }
+        writer.write(varint: self.assetRecordCount)
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = try reader.format(1...3)
+        try reader.format(1)
         self.isDeleted = try reader.flag()
         self.number = ZoneNumber(try reader.number32())
         self.incarnation = ZoneIncarnation(try reader.fixed64())
@@ -101,8 +100,8 @@ struct ZoneRow: Equatable {
         self.tombstoneCount = try reader.varint()
         self.turn = try reader.varint()
         self.lastMilliseconds = try reader.signed()
-        if format > 1 { self.size = try reader.varint() }
-        if format > 2 { self.assetRecordCount = try reader.varint() }
+        self.size = try reader.varint()
+        self.assetRecordCount = try reader.varint()
         try reader.finish()
     }
 }

@@ -76,7 +76,7 @@ package struct DataState: ReplicatedState {
 
     package func forgetsOutcomes(_ command: Command) -> Bool {
         guard command.kind == .records, command.principal.kind == .system,
-            command.body.count == 2
+            command.body.count == 3
         else { return false }
         return command.body == RecordCommand.forgetOutcomes.encoded()
     }

@@ -285,7 +285,7 @@ extension RecordBatch {
         by operation: RecordOperation, _ old: [ActingReference], _ added: [ActingReference],
         _ granted: [ActingReference: RequestIdentity]
     ) -> [ActingReference] {
-        if old.isEmpty || self.modify.rules.edition == .first { return [] }
+        if old.isEmpty { return [] }
         let stated = ActingReference.subtract(added, from: operation.fields.actingReferences)
         return stated.filter { reference in
             self.edit.leaves(reference.target)

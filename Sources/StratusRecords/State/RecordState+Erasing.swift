@@ -91,17 +91,15 @@ extension RecordState {
         -> ClosedRange<UInt64>?
     {
         var numbers: [UInt64] = []
-        for kind in [Job.purgeKind, Job.assetPurgeKind] {
-            let (start, end) = ([kind] as Bytes, [kind + 1] as Bytes)
-            for descending in [false, true] {
-                guard
-                    let found = try rows.rows(
-                        .job, from: start, to: end, descending: descending, limit: 1
-                    ).first?.key
-                else { break }
-                guard found.count == 5 else { throw StoreError(.unreadable, "job") }
-                numbers.append(found[1...].reduce(0) { $0 << 8 | UInt64($1) })
-            }
+        let (start, end) = ([Job.purgeKind] as Bytes, [Job.purgeKind + 1] as Bytes)
+        for descending in [false, true] {
+            guard
+                let found = try rows.rows(
+                    .job, from: start, to: end, descending: descending, limit: 1
+                ).first?.key
+            else { break }
+            guard found.count == 5 else { throw StoreError(.unreadable, "job") }
+            numbers.append(found[1...].reduce(0) { $0 << 8 | UInt64($1) })
         }
         guard let least = numbers.min(), let greatest = numbers.max() else { return nil }
         return least...greatest

@@ -260,6 +260,7 @@ private struct FeedPage: FixedLevel {
     func encoded() -> Bytes {
         var answer = AnswerWriter()
         answer.begin(.zoneChanges)
+        answer.bytes.write(flag: false)
         answer.bytes.write(count: self.changeCount)
         answer.bytes.write(raw: self.changes.bytes.bytes)
         answer.bytes.write(self.position)

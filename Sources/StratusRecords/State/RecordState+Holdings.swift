@@ -5,7 +5,9 @@ extension RecordState {
     /// The nodes that hold the copies that the command names; nil: it names none.
     func holdings(in command: Command) -> [CopyHolding]? {
         // Almost every command is another one: its kind is looked at, and nothing is decoded.
-        guard let kind = Command.recordKind(of: command.body), [20, 150, 151].contains(kind)
+        guard command.body.count > 1,
+            let kind = RecordCommand.Kind(rawValue: command.body[1]),
+            [.pinAsset, .findBody, .replaceBody].contains(kind)
         else { return nil }
         // An empty file has no copies.
         switch try? RecordCommand(decoding: command.body, container: command.container) {

@@ -15,7 +15,7 @@ extension RecordState {
         }
         let container = ask.database.container
         let schema = try self.cache.schema(container, over: rows) ?? IndexedSchema()
-        if let version = ask.schemaVersion, schema.schema.version < version {
+        if schema.schema.version < ask.schemaVersion {
             return refused(RequestRefusal(.schemaBehind))
         }
         let type = schema.schema.type(named: ask.predicate.recordType)
@@ -59,8 +59,7 @@ extension RecordState {
         let before = meter.work.touchCount
         var request = QueryPageRequest(
             ask.predicate, zones: scopes, limit: limit, after: after,
-            touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes,
-            namesPaths: ask.schemaVersion != nil)
+            touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes)
         request.part = ask.part
         request.wantsPlaces = ask.placed != .none
         let answer = try QueryExecutor(schema, StoredRecords()).page(
@@ -74,6 +73,7 @@ extension RecordState {
             }
             var writer = AnswerWriter(reserving: found.rows.reduce(1_024) { $0 + $1.count + 64 })
             writer.begin(.page)
+            writer.bytes.write(flag: false)
             writer.bytes.write(count: found.records.count)
             for (record, row) in zip(found.records, found.rows) {
                 writer.write(row: row, name: record.name, zone: record.zone)
@@ -94,7 +94,8 @@ extension RecordState {
 
     private static func placed(_ found: QueryResult, withRecords: Bool) -> Bytes {
         var writer = AnswerWriter()
-        writer.begin(.placedPage)
+        writer.begin(.page)
+        writer.bytes.write(flag: true)
         writer.bytes.write(count: found.places.count)
         for place in found.places { writer.bytes.write(place) }
         writer.bytes.write(count: withRecords ? found.records.count : 0)

@@ -26,19 +26,19 @@ extension RecordState {
 
     /// One entry, however many zones there are: until it is done nothing may be read or written.
     mutating func recover(
-        _ edition: RecoverPartition, _ command: Command, over rows: inout some RowStore
-    ) throws(StoreError) -> Outcome {
+        _ command: Command, over rows: inout some RowStore
+    ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system else {
-            return Self.refused(RequestRefusal(.accessDenied))
+            return .refused(RequestRefusal(.accessDenied))
         }
         self.cache.forget()
         var counters = try StoredRows.counters(over: rows)
         counters.tagFloor = Self.lifted(counters.tagFloor)
-        if edition != .first, !self.bugs.contains(.newDatabaseNotLifted) {
+        if !self.bugs.contains(.newDatabaseNotLifted) {
             // As far as a database comes that every recovery so far has lifted.
             counters.turnFloor = counters.tagFloor / Self.tagStride * Self.turnStride
         }
-        if edition == .third { counters.eventFloor += Self.eventStride }
+        counters.eventFloor += Self.eventStride
         try rows.put(.database, Keys.counters, counters.encoded())
         let start = Keys.allDatabases
         for (key, row) in try rows.rows(
@@ -51,11 +51,11 @@ extension RecordState {
                 throw StoreError(.unreadable, "database")
             }
             try self.recover(&database, id, over: &rows)
-            if edition == .third { try Self.liftEvents(of: database.number, over: &rows) }
+            try Self.liftEvents(of: database.number, over: &rows)
             try rows.put(.database, key, database.encoded())
         }
         try self.office.recover(over: &rows)
-        return Outcome(.decided)
+        return .recovered
     }
 
     private func recover(

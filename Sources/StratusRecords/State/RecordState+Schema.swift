@@ -9,16 +9,14 @@ extension RecordState {
     ) throws(StoreError) -> RecordOutcome {
         let held = try self.cache.schema(command.container, over: rows)
         switch change {
-        case .install(let schema, let withLongTexts):
+        case .install(let schema):
             let heldVersion = held?.schema.version ?? 0
             guard schema.version > heldVersion else { return .schema(version: heldVersion) }
             if let reason = SchemaRules.check(schema) {
                 return .refused(RequestRefusal(.schemaConflict, reason))
             }
-            return try self.install(
-                schema, over: held, of: command.container, withLongTexts: withLongTexts,
-                rows: &rows)
-        case .extend(let types, let withLongTexts):
+            return try self.install(schema, over: held, of: command.container, rows: &rows)
+        case .extend(let types):
             let schema = held?.schema ?? Schema()
             if command.container.environment == .production,
                 let reason = Self.productionRefusal(schema, types)
@@ -31,9 +29,7 @@ extension RecordState {
             case .success(let extended) where extended.version == schema.version:
                 return .schema(version: schema.version)
             case .success(let extended):
-                return try self.install(
-                    extended, over: held, of: command.container, withLongTexts: withLongTexts,
-                    rows: &rows)
+                return try self.install(extended, over: held, of: command.container, rows: &rows)
             }
         }
     }
@@ -41,7 +37,7 @@ extension RecordState {
     /// Takes a newer schema, and leaves to jobs what its indexes ask for.
     private mutating func install(
         _ schema: Schema, over held: IndexedSchema?, of container: ContainerReference,
-        withLongTexts: Bool, rows: inout some RowStore
+        rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
         let isReset = held.map { SchemaRules.isReset(from: $0.schema, to: schema) } ?? false
         if !isReset, let reason = held?.conflict(with: schema) {
@@ -51,8 +47,7 @@ extension RecordState {
         var indexed = held ?? IndexedSchema()
         let dropped = indexed.install(
             schema,
-            over: isReset ? .erased : isEmpty ? .none : held == nil ? .unchecked : .checked,
-            withLongTexts: withLongTexts)
+            over: isReset ? .erased : isEmpty ? .none : held == nil ? .unchecked : .checked)
         try rows.put(.schema, Keys.schema(container), indexed.encoded())
         self.cache.remember(indexed, of: container)
         if !indexed.building.isEmpty {

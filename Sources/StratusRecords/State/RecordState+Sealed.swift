@@ -21,14 +21,6 @@ extension RecordState {
                 count += 1
             }
         }
-        if reseal.retiresBelow > 0, reseal.retiresBelow <= newest.version,
-            try AssetRows.use(of: database.number, over: rows).count == 0
-        {
-            let keys = try rows.keys(
-                .key, from: AssetKeys.databaseKey(database.number, 1),
-                to: AssetKeys.databaseKey(database.number, reseal.retiresBelow), limit: .max)
-            for key in keys { try rows.remove(.key, key) }
-        }
         let older = try rows.keys(
             .key, from: AssetKeys.databaseKey(database.number, 1),
             to: AssetKeys.databaseKey(database.number, newest.version), limit: .max)

@@ -65,6 +65,7 @@ package struct RecordState: Sendable {
         guard
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
+        let outcome: RecordOutcome
         switch body {
         case .modifyRecords(let modify):
             // Stratus itself deletes records only of somebody who is being erased.
@@ -74,74 +75,49 @@ package struct RecordState: Sendable {
                 self.hasErased = true
             }
             return try self.apply(modify, of: command, at: position.time, over: &rows)
-        case .modifyZones(let modify):
-            let outcome = try self.apply(modify, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .schema(let change):
-            let outcome = try self.apply(change, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
         case .continueJobs(let jobs):
             var mended = MendedLinks(0)
-            let outcome = try self.apply(
+            let progress = try self.apply(
                 jobs, of: command, at: position, mended: &mended, over: &rows)
-            return Outcome(.decided, body: outcome.encoded(), detail: mended.detail)
+            return Outcome(
+                .decided, body: progress.encoded(of: body.kind), detail: mended.detail)
+        case .modifyZones(let modify):
+            outcome = try self.apply(modify, of: command, over: &rows)
+        case .schema(let change): outcome = try self.apply(change, of: command, over: &rows)
         case .eraseDatabase(let erase):
-            let outcome = try self.apply(erase, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(erase, of: command, over: &rows)
         case .reserveReferences(let reserve):
-            let outcome = try self.apply(reserve, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .recover(let edition): return try self.recover(edition, command, over: &rows)
+            outcome = try self.apply(reserve, of: command, over: &rows)
+        case .recover: outcome = try self.recover(command, over: &rows)
         case .modifySubscriptions(let modify):
-            let outcome = try self.apply(modify, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(modify, of: command, over: &rows)
         case .followNews(let follow):
-            let outcome = try self.apply(follow, of: command, at: position.time, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .auditLinks(let audit):
-            let outcome = try self.apply(audit, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(follow, of: command, at: position.time, over: &rows)
+        case .auditLinks(let audit): outcome = try self.apply(audit, of: command, over: &rows)
         case .pinAsset(let pin):
-            let outcome = try self.apply(pin, of: command, at: position, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(pin, of: command, at: position, over: &rows)
         case .holdAssets(let hold):
-            let outcome = try self.apply(hold, of: command, at: position, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .putKey(let put):
-            let outcome = try self.apply(put, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(hold, of: command, at: position, over: &rows)
+        case .putKey(let put): outcome = try self.apply(put, of: command, over: &rows)
         case .modifyKeyValues(let modify):
-            let outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
         case .modifyDocuments(let modify):
-            let outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
         case .resealFields(let reseal):
-            let outcome = try self.apply(reseal, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(reseal, of: command, over: &rows)
         case .replaceBody(let replace):
-            let outcome = try self.apply(replace, of: command, at: position, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .retireKeys(let retire):
-            let outcome = try self.apply(retire, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .rewrapKey(let rewrap):
-            let outcome = try self.apply(rewrap, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .forgetOutcomes:
-            // Whoever applies commands does it.
-            let outcome = RecordOutcome.jobs(JobProgress(rowCount: 0, hasMore: false))
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(replace, of: command, at: position, over: &rows)
+        case .retireKeys(let retire): outcome = try self.apply(retire, of: command, over: &rows)
+        case .rewrapKey(let rewrap): outcome = try self.apply(rewrap, of: command, over: &rows)
+        // Whoever applies commands does it.
+        case .forgetOutcomes: outcome = .jobs(JobProgress(rowCount: 0, hasMore: false))
         case .findBody(let find):
-            let outcome = try self.apply(find, of: command, at: position, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(find, of: command, at: position, over: &rows)
         case .loseBody(let lose):
-            let outcome = try self.apply(lose, of: command, at: position, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
-        case .noteBuckets(let note):
-            let outcome = try self.apply(note, of: command, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            outcome = try self.apply(lose, of: command, at: position, over: &rows)
+        case .noteBuckets(let note): outcome = try self.apply(note, of: command, over: &rows)
         }
+        return Outcome(.decided, body: outcome.encoded(of: body.kind))
     }
 
     // MARK: records/modify
@@ -188,7 +164,8 @@ package struct RecordState: Sendable {
             ModifiedRecords(
                 zone: after.summary(name: modify.zone), results: batch.finalResults()))
         return Outcome(
-            .decided, body: outcome.encoded(), detail: isKept ? batch.encodedDetail() : [])
+            .decided, body: outcome.encoded(of: .modifyRecords),
+            detail: isKept ? batch.encodedDetail() : [])
     }
 
     /// The edit of the zone that `modify` names, nil where there is none, and its row as it is
@@ -310,7 +287,7 @@ package struct RecordState: Sendable {
     }
 
     static func refused(_ refusal: RequestRefusal) -> Outcome {
-        Outcome(.decided, body: RecordOutcome.refused(refusal).encoded())
+        Outcome(.decided, body: RecordOutcome.encoded(refusal))
     }
 }
 

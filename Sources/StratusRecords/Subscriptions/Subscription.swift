@@ -165,11 +165,11 @@ extension String {
 }
 
 /// Who follows a database's news.
-package enum NewsFollower: Sendable, Hashable {
+package enum NewsFollower: UInt8, Sendable, Hashable {
     /// A poll token: a page of a browser asks.
-    case poll
+    case poll = 1
     /// A device of a push provider: the leader of the partition finds what it has not been told.
-    case device
+    case device = 2
 }
 
 /// Moves one follower of a database's news: a poll token or a device of one owner of subscriptions.

@@ -14,8 +14,8 @@ import StratusModel
 // | count    | fields, each a text                                                       |
 // | prefixed | content                                                                   |
 //
-// Modify subscriptions: database, flag shared, varint most, count of operations, each 1 byte (1
-// create, 2 update, and a subscription; 3 delete, and a text). Follow news: database, text
+// Modify subscriptions: flag shared, varint most, count of operations, each 1 byte (1
+// create, 2 update, and a subscription; 3 delete, and a text). Follow news: text
 // subscriber, 16 token, 1 byte: 1 begin; 2 advance: two positions, optional text; 3 forget; of a
 // device 4 begin; 5 advance, as 2; 6 leave.
 
@@ -160,7 +160,6 @@ extension ByteReader {
 
 extension ModifySubscriptions {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(flag: self.isShared)
         writer.write(count: max(0, self.countMax))
         writer.write(count: self.operations.count)
@@ -179,8 +178,7 @@ extension ModifySubscriptions {
         }
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let isShared = try reader.flag()
         let countMax = try reader.boundedInt()
         var operations: [Operation] = []
@@ -200,7 +198,6 @@ extension ModifySubscriptions {
 
 extension FollowNews {
     func write(to writer: inout ByteWriter) {
-        writer.write(partOf: self.database)
         writer.write(text: self.subscriber)
         writer.write(raw: self.token)
         switch self.step {
@@ -215,8 +212,7 @@ extension FollowNews {
         }
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
-        let database = try reader.databasePart(container: container)
+    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let subscriber = try reader.text()
         let token = try reader.token()
         let start = reader.offset

@@ -22,8 +22,8 @@ import StratusModel
 // | interest     | three varints: how many want creations, updates, deletions; count of       |
 // |              | fields, each a text and a varint: how many want it                          |
 // | mark         | varint number                                                               |
-// | follower     | a position, signed milliseconds of its last move; format 2, of a device:   |
-// |              | database, then the same                                                     |
+// | follower     | a position, signed milliseconds of its last move; where the first byte is a |
+// |              | 2, the flag of a device: database, then the same                            |
 // | event        | 1 byte: 0 mark: text zone, varint tag; else the reason: text zone, count of |
 // |              | omitted fields, each a text, text record name, a record body               |
 //

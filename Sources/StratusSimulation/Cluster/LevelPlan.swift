@@ -1,15 +1,15 @@
 package import StratusModel
 import Synchronization
 
-/// The upgrade of a simulated cluster while it works. Its nodes begin as builds of level 1, are
-/// exchanged one after the other, perhaps back and once more, and then the cluster is raised to
-/// level 2.
+/// The upgrade of a simulated cluster while it works. Its nodes begin as builds of this release, are
+/// exchanged for builds of the next level one after the other, perhaps back and once more, and then
+/// the cluster is raised to it.
 package struct LevelPlan: Sendable, Equatable {
     /// When the first node is exchanged, in thousandths of the time in which faults strike.
     package var begin: Int64
     /// From the first exchange to the last: long enough for leaders of both builds.
     package var span: Int64
-    /// All nodes go back to level 1 once before they stay at level 2.
+    /// All nodes go back to this release once before they stay at the next level.
     package var goesBack: Bool
     /// A node hears of the new level so much later at most.
     package var lagMilliseconds: Int64
@@ -24,7 +24,7 @@ package struct LevelPlan: Sendable, Equatable {
 
 /// The cluster's level as one node believes it.
 final class SimulatedLevel: Sendable {
-    private let level = Mutex(FeatureLevel.one)
+    private let level = Mutex(FeatureLevel.build)
 
     var now: FeatureLevel { self.level.withLock { $0 } }
     var asked: ClusterLevel { ClusterLevel { self.now } }

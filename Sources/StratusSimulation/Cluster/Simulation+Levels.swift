@@ -7,10 +7,10 @@ extension Simulation {
     /// The first build of every node, and when which is exchanged.
     func planLevels() {
         guard let plan = self.options.levels else { return }
-        for node in self.nodes { node.build = .one }
+        for node in self.nodes { node.build = .build }
         let safety = self.options.safetyTime.clampedNanoseconds
-        var builds: [FeatureLevel] = [.two]
-        if plan.goesBack { builds = [.two, .one, .two] }
+        var builds: [FeatureLevel] = [.next]
+        if plan.goesBack { builds = [.next, .build, .next] }
         let pause = plan.span / Int64(builds.count * self.nodes.count)
         var place = plan.begin
         for build in builds {
@@ -53,15 +53,15 @@ extension Simulation {
         self.crash(node, losesPower: false, backAfter: 50_000_000)
     }
 
-    /// Raises the level once every member has announced level 2: the system group decides it, and
+    /// Raises the level once every member has announced the next one: the system group decides it, and
     /// nodes hear of it one by one.
     func raiseLevel() {
         guard let plan = self.options.levels else { return }
-        guard self.nodes.allSatisfy({ $0.build >= .two }) else {
+        guard self.nodes.allSatisfy({ $0.build >= .next }) else {
             // A process that hangs is exchanged when it goes on.
             return self.queue.add(.level(.raise), at: self.now + 200_000_000)
         }
-        self.note("the cluster is raised to level 2")
+        self.note("the cluster is raised to level \(FeatureLevel.next)")
         self.report.levelCounts["raised", default: 0] += 1
         for node in self.nodes {
             // As its number says: nothing else is drawn from another place for it.
@@ -79,7 +79,7 @@ extension Simulation {
         return "the cluster is not raised yet"
     }
 
-    func hearLevel(_ id: NodeID) { self.node(id).level.rise(to: .two) }
+    func hearLevel(_ id: NodeID) { self.node(id).level.rise(to: .next) }
 
     /// The level at which the gateway on a node writes.
     func level(for command: RegisterCommand, on node: SimulatedNode) -> FeatureLevel {

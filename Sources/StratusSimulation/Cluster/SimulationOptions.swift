@@ -167,7 +167,7 @@ package struct SimulationOptions: Sendable, Equatable {
     ///     their mix.
     ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by
     ///     their mix.
-    ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
+    ///   - drawsLevels: in two runs in five nodes are upgraded to the next level.
     ///   - drawsDigests: in every third run replicas compare their digests.
     ///   - drawsEnds: in every other run nodes find at once that a process has ended.
     ///   - drawsSteady: in one run in 64 load goes on after the faults, see ``Mix/steady``.

@@ -5,7 +5,7 @@ extension MixRecipe {
         options.lead(by: .catchingUp, seed: draw.seed)
         options.faults = [.duplication, .longDelay]
         options.tearsTail = true
-        // Builds of level 1 do not read what the leader says.
+        // An exchange of nodes would end processes that must last.
         options.levels = nil
     }
 }

@@ -80,7 +80,7 @@ struct RecordLedger {
             }
             return self.apply(modify, by: command.principal, at: milliseconds, outcome)
         case .modifyZones(let modify): return self.apply(modify, outcome)
-        case .schema(.install(let schema, _)):
+        case .schema(.install(let schema)):
             self.schemaVersion = max(self.schemaVersion, schema.version)
             self.counts["schemas", default: 0] += 1
             return outcome == .schema(version: self.schemaVersion)

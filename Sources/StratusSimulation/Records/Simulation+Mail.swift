@@ -172,7 +172,6 @@ extension Simulation {
         switch parcel.command {
         case .deliver: self.tell(node, .delivered(parcel.route, outcome))
         case .release: self.tell(node, .released(parcel.route, outcome))
-        case .beginEpoch: break
         }
     }
 

@@ -59,7 +59,7 @@ extension Simulation {
         let first = FirstCommand { group, time in
             guard group != .system else { return nil }
             return RecoverPartition.firstCommand(
-                at: time, level: .build, identity: world.drawIdentity())
+                at: time, identity: world.drawIdentity())
         } open: { [unowned self] (group) throws(StoreError) in
             try self.rows(of: group, on: survivor)
         } isDone: {

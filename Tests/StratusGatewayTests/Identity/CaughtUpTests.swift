@@ -50,7 +50,7 @@ import Testing
             hook = { [town = self.town, database = self.database] key in
                 guard key == .database(database), left.take() else { return }
                 _ = try? await town.router.submit(
-                    RecordCommand.recover(.second).enveloped(
+                    RecordCommand.recover.enveloped(
                         container: database.container, identity: town.world.drawIdentity(),
                         deadlineMilliseconds: .max, schemaVersion: 0,
                         principal: Principal(kind: .system)), to: key, deadline: town.world.now)

@@ -153,7 +153,7 @@ import Testing
         #expect(try await two.agreement.noted() == [1: noted])
         let row = try await town.authenticator.store.row(
             IdentityKey(.masterCheck, of: [], [0, 0, 0, 1]), at: MasterAgreement.home)
-        #expect(row?.body == [1] + noted && noted.count == 8)
+        #expect(row?.body == [1, 0] + noted + [0] && noted.count == 8)
         // One that is damaged hides no other, and nothing is wrapped under it.
         _ = try await town.authenticator.store.submit(
             [
@@ -243,16 +243,16 @@ import Testing
         #expect(try await keys.wrapAnew(Self.container))
     }
 
-    @Test func `rows of master checks, formats 1 and 2`() throws {
+    @Test func `rows of master checks, format 1`() throws {
         let (one, two) = (Bytes(1...8), Bytes(11...18))
         let rows: [(MasterCheck, Bytes)] = [
-            (MasterCheck(.noted(one)), [1] + one),
-            (MasterCheck(.noted(one), forgotten: [two]), [2, 0] + one + [1] + two),
+            (MasterCheck(.noted(one)), [1, 0] + one + [0]),
+            (MasterCheck(.noted(one), forgotten: [two]), [1, 0] + one + [1] + two),
             (
                 MasterCheck(.leaving(one, sinceMilliseconds: 1_000)),
-                [2, 1] + one + [0xD0, 0x0F, 0]
+                [1, 1] + one + [0xD0, 0x0F, 0]
             ),
-            (MasterCheck(.free, forgotten: [two, one]), [2, 2, 2] + two + one),
+            (MasterCheck(.free, forgotten: [two, one]), [1, 2, 2] + two + one),
         ]
         for (check, bytes) in rows {
             #expect(check.encoded() == bytes)
@@ -263,7 +263,7 @@ import Testing
                 }
             }
         }
-        #expect(throws: (any Error).self) { try MasterCheck(decoding: [2, 3, 0]) }
+        #expect(throws: (any Error).self) { try MasterCheck(decoding: [1, 3, 0]) }
     }
 
     @Test func `the row of a rotation, format 1`() throws {

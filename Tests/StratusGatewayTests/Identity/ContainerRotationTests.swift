@@ -382,7 +382,7 @@ import Testing
         }
     }
 
-    @Test func `the row of a container's key, formats 1 and 2`() throws {
+    @Test func `the row of a container's key, format 1`() throws {
         let above = SecretBytes(copying: Bytes(repeating: 1, count: 32))
         func entry(_ version: UInt32, master: UInt32 = 3) -> ContainerKeyRow.Entry {
             ContainerKeyRow.Entry(
@@ -393,14 +393,14 @@ import Testing
         }
         let bytes = entry(0).key.encoded
         let rows: [(ContainerKeyRow, Bytes)] = [
-            (ContainerKeyRow(entry(0)), [1] + bytes),
+            (ContainerKeyRow(entry(0)), [1, 0, 1, 0, 0, 0, 0] + bytes),
             (
                 ContainerKeyRow(entry(1), older: entry(0), sinceMilliseconds: 1_000),
-                [2, 0xD0, 0x0F, 2, 1, 0, 0, 0] + bytes + [0, 0, 0, 0] + bytes
+                [1, 0xD0, 0x0F, 2, 1, 0, 0, 0] + bytes + [0, 0, 0, 0] + bytes
             ),
             (
                 ContainerKeyRow(entry(5), sinceMilliseconds: 1_000),
-                [2, 0xD0, 0x0F, 1, 5, 0, 0, 0] + bytes
+                [1, 0xD0, 0x0F, 1, 5, 0, 0, 0] + bytes
             ),
         ]
         for (row, bytes) in rows {
@@ -417,7 +417,7 @@ import Testing
             ContainerKeyRow(entry(1), older: entry(0, master: 4)),
             ContainerKeyRow(entry(1), older: entry(2)),
         ].map { $0.encoded() }
-        for bytes in wrong + [[2, 0, 0], [3]] {
+        for bytes in wrong + [[1, 0, 0], [3]] {
             #expect(throws: (any Error).self) { try ContainerKeyRow(decoding: bytes) }
         }
     }

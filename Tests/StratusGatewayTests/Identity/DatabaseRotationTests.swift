@@ -389,8 +389,8 @@ import Testing
         try await house.save("One", [Operation.create("a", ["secret": Self.secret("planted")])])
         _ = try await house.keys.rotate(house.database.home, to: 2)
         _ = try await house.town.router.submit(
-            RecordCommand.resealFields(
-                ResealFields(database: house.database.home, items: [], retiresBelow: 2)
+            RecordCommand.retireKeys(
+                RetireKeys(database: house.database.home, below: 2)
             ).enveloped(
                 container: Neighbourhood.container, identity: house.town.world.drawIdentity(),
                 deadlineMilliseconds: .max, schemaVersion: 0,

@@ -361,7 +361,7 @@ import Testing
 
     /// Expires every position in any feed of the database's partition, and changes nothing else.
     private func expirePositions(of database: DatabaseID, in town: Neighbourhood) async throws {
-        try await self.submit(.recover(.second), to: database, in: town)
+        try await self.submit(.recover, to: database, in: town)
     }
 
     private func submit(

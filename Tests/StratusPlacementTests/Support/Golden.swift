@@ -2,12 +2,16 @@ import Foundation
 import StratusModel
 import Testing
 
-/// Files of every version ever written. Never edited; a new version adds a file.
+/// A file for every format. Once a release has written one, its file is never edited, and a new
+/// version adds another. With `STRATUS_GOLDEN=write` the files are written anew.
 enum Golden {
-    static func bytes(_ name: String) throws -> Bytes {
-        let url = try #require(
-            Bundle.module.url(forResource: name, withExtension: "hex", subdirectory: "Golden"),
-            "no golden file \(name)")
+    /// - Parameter now: what is written today. It becomes the file where that is asked for.
+    static func bytes(_ name: String, now: Bytes? = nil) throws -> Bytes {
+        let url = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Golden/\(name).hex")
+        if let now, ProcessInfo.processInfo.environment["STRATUS_GOLDEN"] == "write" {
+            try Data((Self.hexadecimal(now) + "\n").utf8).write(to: url)
+        }
         let digits = try String(contentsOf: url, encoding: .utf8).filter(\.isHexDigit)
         var bytes: Bytes = []
         var rest = Substring(digits)

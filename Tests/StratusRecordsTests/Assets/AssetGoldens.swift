@@ -73,15 +73,15 @@ enum AssetGoldens {
     static let bodiesAsk = BodiesAsk([BodyID(0xB1), BodyID(.max)])
     static let bodies = FoundBodies([Self.pin().manifest(of: 1, namedAt: LogIndex(9)), nil])
 
-    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
+    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
         (
-            "outcome-pinned-1",
+            "outcome-pinned-1", .pinAsset,
             .pinned(PinnedAsset(asset: AssetID(0xA1), fileChecksum: "AbCd", isShared: true))
         ),
-        ("outcome-held-1", .held([nil, HeldAsset(fileChecksum: "AbCd", size: 300)])),
-        ("outcome-key-1", .key(DatabaseKey(version: 2, key: Self.key))),
-        ("outcome-body-lost-1", .bodyLost(true)),
-        ("outcome-body-found-1", .bodyFound(true)),
+        ("outcome-held-1", .holdAssets, .held([nil, HeldAsset(fileChecksum: "AbCd", size: 300)])),
+        ("outcome-key-1", .putKey, .key(DatabaseKey(version: 2, key: Self.key))),
+        ("outcome-body-lost-1", .loseBody, .bodyLost(true)),
+        ("outcome-body-found-1", .findBody, .bodyFound(true)),
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -92,6 +92,7 @@ enum AssetGoldens {
         .assetRows(AssetRowsAsk()), .assetRows(AssetRowsAsk(after: [1, 2, 3])),
         .bodies(Self.bodiesAsk),
         .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase)),
+        .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase, after: AssetID(0xA1))),
     ]
 
     static let rowFaults = AssetRowFaults(
@@ -122,6 +123,12 @@ enum AssetGoldens {
                 ], next: AssetID(0xA2))),
         .assetRows(Self.rowFaults), .assetRows(AssetRowFaults()), .bodies(Self.bodies),
         .databaseFiles(DatabaseFiles(bodies: [BodyExtent(BodyID(0xB1), chunkCount: 3)])),
+        .databaseFiles(
+            DatabaseFiles(
+                bodies: [
+                    BodyExtent(BodyID(0xB1), chunkCount: 3),
+                    BodyExtent(BodyID(0xB2), chunkCount: 0),
+                ], next: AssetID(0xA2))),
         .key(DatabaseKey(version: 2, key: nil)),
         .use(
             StorageUse(recordCount: 3, size: 9), zoneCount: 2,
@@ -130,20 +137,15 @@ enum AssetGoldens {
 }
 
 @Suite struct AssetGoldenTests {
-    @Test func `what is new of assets needs level 2`() {
-        for (name, command) in AssetGoldens.commands { #expect(command.level == .two, "\(name)") }
-        for ask in AssetGoldens.queries {
-            #expect(RecordQuery(principal: Bench.system, ask).level == .two)
-        }
-        for (name, outcome) in AssetGoldens.outcomes { #expect(outcome.level == .two, "\(name)") }
-        for answer in AssetGoldens.answers { #expect(answer.level == .two) }
-        #expect(RecordAnswer.use(.none, zoneCount: 1).level == .one)
-    }
-
-    @Test func `a save that names an asset is malformed where assets are not resolved`() {
+    @Test func `a save that names an asset is malformed where assets are not resolved`() throws {
         var bytes = RecordCommand.modifyRecords(AssetGoldens.modify).encoded()
-        bytes[1] = 1
-        #expect(throws: DecodingError(.malformed, at: 2)) {
+        // The byte of flags, behind the head and the database.
+        let place =
+            try #require(bytes.firstIndex(of: UInt8(Bench.owner.utf8.count))) + 1
+            + Bench.owner.utf8.count
+        #expect(bytes[place] == 1)
+        bytes[place] = 0
+        #expect(throws: DecodingError(.malformed, at: place)) {
             _ = try RecordCommand(decoding: bytes, container: Bench.container)
         }
     }
@@ -197,24 +199,6 @@ enum AssetGoldens {
         return writer.bytes
     }
 
-    @Test func `an audit of rows is asked for and answered in its bytes`() throws {
-        let query = RecordQuery(
-            principal: Bench.system, .assetRows(AssetRowsAsk(after: [1, 2, 3])))
-        let asked = GoldenTests.hexadecimal(query.encoded())
-        #expect(asked == (try GoldenTests.golden("query-asset-rows-1")), "now \(asked)")
-        let answer = RecordAnswer.assetRows(AssetGoldens.rowFaults)
-        let told = GoldenTests.hexadecimal(answer.encoded())
-        #expect(told == (try GoldenTests.golden("answer-asset-rows-1")), "now \(told)")
-    }
-
-    @Test func `bodies are asked for and answered in their bytes`() throws {
-        let query = RecordQuery(principal: Bench.system, .bodies(AssetGoldens.bodiesAsk))
-        let asked = GoldenTests.hexadecimal(query.encoded())
-        #expect(asked == (try GoldenTests.golden("query-bodies-1")), "now \(asked)")
-        let told = GoldenTests.hexadecimal(RecordAnswer.bodies(AssetGoldens.bodies).encoded())
-        #expect(told == (try GoldenTests.golden("answer-bodies-1")), "now \(told)")
-    }
-
     @Test func `a body that too many nodes have is malformed`() {
         var find = AssetGoldens.find
         find.storers = Array(repeating: find.storers[0], count: PinAsset.storerCountMax + 1)
@@ -225,7 +209,8 @@ enum AssetGoldens {
     }
 
     @Test func `the rows of assets are laid out as ever`() throws {
-        let rows = GoldenTests.hexadecimal(try Self.rowsOfASmallLife())
-        #expect(rows == (try GoldenTests.golden("rows-assets-1")), "now \(rows)")
+        let bytes = try Self.rowsOfASmallLife()
+        let rows = GoldenTests.hexadecimal(bytes)
+        #expect(rows == (try GoldenTests.golden("rows-assets-1", now: bytes)), "now \(rows)")
     }
 }

@@ -399,7 +399,7 @@ import Testing
     @Test mutating func `after a recovery no key has the number of one that was lost`() throws {
         _ = try self.bench.pin(1, content: nil, size: 600)
         // Its outcome has no body.
-        _ = try? self.bench.apply(.recover(.second))
+        _ = try? self.bench.apply(.recover)
         #expect(try self.asset(1) != nil)
         #expect(try self.bench.putKey(2) == .refused(RequestRefusal(.keyMissing)))
         let newest = KeyAsk(database: Bench.privateDatabase, version: nil)

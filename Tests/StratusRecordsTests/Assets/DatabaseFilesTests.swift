@@ -45,20 +45,4 @@ import Testing
         #expect(page.bodies.first?.body == BodyID(1_000_002))
     }
 
-    @Test func `files of a database are asked for and answered in their bytes`() throws {
-        let query = RecordQuery(
-            principal: Bench.system,
-            .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase, after: AssetID(0xA1))))
-        let asked = GoldenTests.hexadecimal(query.encoded())
-        #expect(asked == (try GoldenTests.golden("query-database-files-1")), "now \(asked)")
-        let answer = RecordAnswer.databaseFiles(
-            DatabaseFiles(
-                bodies: [
-                    BodyExtent(BodyID(0xB1), chunkCount: 3),
-                    BodyExtent(BodyID(0xB2), chunkCount: 0),
-                ], next: AssetID(0xA2)))
-        let told = GoldenTests.hexadecimal(answer.encoded())
-        #expect(told == (try GoldenTests.golden("answer-database-files-1")), "now \(told)")
-        #expect(try RecordAnswer(decoding: answer.encoded()) == answer)
-    }
 }

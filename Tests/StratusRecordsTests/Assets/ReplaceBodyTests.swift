@@ -25,9 +25,9 @@ enum ReplaceGoldens {
         ),
     ]
 
-    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
-        ("outcome-body-replaced-1", .bodyReplaced(.replaced)),
-        ("outcome-body-replaced-2", .bodyReplaced(.differs)),
+    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
+        ("outcome-body-replaced-1", .replaceBody, .bodyReplaced(.replaced)),
+        ("outcome-body-replaced-2", .replaceBody, .bodyReplaced(.differs)),
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -85,23 +85,6 @@ enum ReplaceGoldens {
             throw BenchError("no files")
         }
         return page.files
-    }
-
-    @Test func `what is new needs level 2`() {
-        for (name, command) in ReplaceGoldens.commands { #expect(command.level == .two, "\(name)") }
-        for ask in ReplaceGoldens.queries {
-            #expect(RecordQuery(principal: Bench.system, ask).level == .two)
-        }
-        for (name, outcome) in ReplaceGoldens.outcomes { #expect(outcome.level == .two, "\(name)") }
-        for answer in ReplaceGoldens.answers { #expect(answer.level == .two) }
-    }
-
-    @Test func `question and answer have their bytes`() throws {
-        let query = RecordQuery(principal: Bench.system, ReplaceGoldens.queries[1])
-        let asked = GoldenTests.hexadecimal(query.encoded())
-        #expect(asked == (try GoldenTests.golden("query-older-files-1")), "now \(asked)")
-        let told = GoldenTests.hexadecimal(ReplaceGoldens.answers[1].encoded())
-        #expect(told == (try GoldenTests.golden("answer-older-files-1")), "now \(told)")
     }
 
     @Test func `a command whose numbers do not agree is malformed`() {

@@ -20,13 +20,15 @@ enum ResealGoldens {
             .resealFields(
                 ResealFields(
                     database: Bench.privateDatabase, zone: "Shelves",
-                    items: [.init(record: "a", tag: ChangeTag(300), fields: [Self.secret(2)])],
-                    retiresBelow: 2))
+                    items: [.init(record: "a", tag: ChangeTag(300), fields: [Self.secret(2)])]))
         )
     ]
 
-    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
-        ("outcome-resealed-1", .resealed(ResealedFields(count: 300, olderKeyCount: 1)))
+    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
+        (
+            "outcome-resealed-1", .resealFields,
+            .resealed(ResealedFields(count: 300, olderKeyCount: 1))
+        )
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -72,14 +74,12 @@ enum ResealGoldens {
     }
 
     private mutating func reseal(
-        _ items: [ResealFields.Item], retiresBelow: UInt32 = 0,
-        as principal: Principal = Bench.system
+        _ items: [ResealFields.Item], as principal: Principal = Bench.system
     ) throws -> RecordOutcome {
         try self.bench.apply(
             .resealFields(
-                ResealFields(
-                    database: Bench.privateDatabase, zone: "Shelves", items: items,
-                    retiresBelow: retiresBelow)), as: principal)
+                ResealFields(database: Bench.privateDatabase, zone: "Shelves", items: items)),
+            as: principal)
     }
 
     private func all(_ table: Table) throws -> [Bytes] {
@@ -143,26 +143,6 @@ enum ResealGoldens {
         let refusal = RecordRefusal(.fieldKeyMissing, "secret")
         #expect(try self.save("a", [ResealGoldens.secret(1)]) == refusal)
         #expect(try self.save("a", [ResealGoldens.secret(2)]) == nil)
-    }
-
-    @Test mutating func `old keys are destroyed, unless the database has files`() throws {
-        let ask = KeyAsk(database: Bench.privateDatabase, version: 1)
-        _ = try self.bench.pin(1, content: nil, size: 600)
-        try self.bench.putKey(2)
-        #expect(try self.reseal([], retiresBelow: 2) == Self.resealed(0, older: 1))
-        #expect(try self.bench.ask(.key(ask)) != .key(nil))
-        // The pin of an upload that nobody saved has ended.
-        self.bench.milliseconds += 100_000
-        try self.bench.finishJobs()
-        // A version that is not there yet destroys nothing.
-        #expect(try self.reseal([], retiresBelow: 3) == Self.resealed(0, older: 1))
-        #expect(try self.reseal([], retiresBelow: 2) == Self.resealed(0, older: 0))
-        #expect(try self.bench.ask(.key(ask)) == .key(nil))
-        // The secret of equal files is no key of files, and the newest stays.
-        for version in [0, 2] as [UInt32] {
-            let kept = KeyAsk(database: Bench.privateDatabase, version: version)
-            #expect(try self.bench.ask(.key(kept)) != .key(nil), "\(version)")
-        }
     }
 
     @Test mutating func `pages find every record once`() throws {

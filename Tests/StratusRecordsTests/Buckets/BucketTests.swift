@@ -325,7 +325,9 @@ import Testing
 
     @Test mutating func `only Stratus itself delivers mail`() throws {
         var bench = Bench()
-        let mail = MailCommand.beginEpoch(9).enveloped(
+        let route = MailRoute(from: GroupID(2), to: GroupID(1))
+        let receipt = MailReceipt(route, through: 9, at: .zero)
+        let mail = MailCommand.release(receipt).enveloped(
             identity: RequestIdentity(high: 1, low: 1), deadlineMilliseconds: .max)
         var forged = mail
         forged.principal = Bench.user
@@ -334,7 +336,7 @@ import Testing
         #expect(try MailOutcome(decoding: refused.body) == .refused)
         #expect(bench.rows.count(.mail) == 0)
         let taken = try bench.state.apply(mail, at: position, over: &bench.rows)
-        #expect(try MailOutcome(decoding: taken.body) == .begun)
+        #expect(try MailOutcome(decoding: taken.body) == .released)
     }
 }
 

@@ -224,7 +224,7 @@ struct BucketWorld {
         let mails = Array(
             pile.mails.prefix(Int.random(in: 1...pile.mails.count, using: &self.random)))
         let route = MailRoute(from: group, to: pile.receiver)
-        let deliver = MailCommand.deliver(MailBag(route, epoch: outbox.epoch, mails))
+        let deliver = MailCommand.deliver(MailBag(route, mails))
         for _ in 0..<(Int.random(in: 0..<5, using: &self.random) == 0 ? 2 : 1) {
             let outcome = try self.apply(deliver, to: pile.receiver)
             guard case .received(let through, let time)? = outcome else {
@@ -233,7 +233,7 @@ struct BucketWorld {
             // A sender that was recovered may send again what was received and released.
             #expect(through >= mails.last?.sequence ?? 0)
             let release = MailCommand.release(
-                MailReceipt(route, epoch: outbox.epoch, through: through, at: time))
+                MailReceipt(route, through: through, at: time))
             #expect(try self.apply(release, to: group) == .released)
         }
     }
@@ -259,7 +259,7 @@ struct BucketWorld {
     /// A partition goes on from what it was once: its majority is lost for good.
     mutating func recover(_ group: GroupID, as kept: Partition?) throws {
         self.partitions[group] = kept
-        let command = RecordCommand.recover(.second).enveloped(
+        let command = RecordCommand.recover.enveloped(
             container: Bench.container, identity: self.draw(), deadlineMilliseconds: .max,
             schemaVersion: 0, principal: Bench.system)
         #expect(try self.apply(command, to: group)?.verdict == .decided)

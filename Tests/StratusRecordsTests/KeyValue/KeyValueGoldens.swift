@@ -24,9 +24,9 @@ enum KeyValueGoldens {
         ("command-modify-key-values-1", .modifyKeyValues(Self.modify))
     ]
 
-    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
+    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
         (
-            "outcome-key-values-1",
+            "outcome-key-values-1", .modifyKeyValues,
             .keyValues(
                 ModifiedKeyValues(
                     isRepeat: false,
@@ -77,23 +77,11 @@ enum KeyValueGoldens {
 }
 
 @Suite struct KeyValueGoldenTests {
-    @Test func `all of the key-value store needs level 2`() {
-        for (name, command) in KeyValueGoldens.commands {
-            #expect(command.level == .two, "\(name)")
-        }
-        for (name, outcome) in KeyValueGoldens.outcomes {
-            #expect(outcome.level == .two, "\(name)")
-        }
-        for ask in KeyValueGoldens.queries {
-            #expect(RecordQuery(principal: Bench.system, ask).level == .two)
-        }
-        for answer in KeyValueGoldens.answers { #expect(answer.level == .two) }
-        #expect(KeyValueUse.level == .two && KeyValueDeviceRow.level == .two)
-    }
-
     @Test func `the rows read and write as ever`() throws {
         let rows = KeyValueGoldens.use.encoded() + KeyValueGoldens.device.encoded()
-        #expect(GoldenTests.hexadecimal(rows) == (try GoldenTests.golden("rows-key-values-1")))
+        #expect(
+            GoldenTests.hexadecimal(rows)
+                == (try GoldenTests.golden("rows-key-values-1", now: rows)))
         #expect(
             try KeyValueUse(decoding: KeyValueGoldens.use.encoded()) == KeyValueGoldens.use)
         #expect(

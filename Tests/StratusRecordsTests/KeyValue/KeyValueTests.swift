@@ -235,7 +235,7 @@ import Testing
     @Test mutating func `a recovered partition expires the positions of a store`() throws {
         try self.own.modified("a", batch: 1, .set("k", at: self.own.milliseconds))
         let position = try self.own.page().position
-        let command = RecordCommand.recover(.second).enveloped(
+        let command = RecordCommand.recover.enveloped(
             container: Bench.container, identity: RequestIdentity(high: 9, low: 9),
             deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system)
         _ = try self.own.bench.state.apply(

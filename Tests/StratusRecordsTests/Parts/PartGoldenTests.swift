@@ -11,7 +11,7 @@ import Testing
     static let publicBucket = DatabaseID(
         container: Bench.container, scope: .public, owner: "", bucket: Bucket(1, of: 4))
 
-    private static let commands: [(name: String, command: RecordCommand)] = [
+    static let commands: [(name: String, command: RecordCommand)] = [
         (
             "command-placed-1",
             .modifyRecords(
@@ -51,23 +51,6 @@ import Testing
         ),
     ]
 
-    @Test(arguments: Self.commands.map(\.name))
-    func `commands read and write as ever`(name: String) throws {
-        let command = try #require(Self.commands.first { $0.name == name }).command
-        let bytes = GoldenTests.hexadecimal(command.encoded())
-        #expect(bytes == (try GoldenTests.golden(name)), "now \(bytes)")
-        let golden = GoldenTests.bytes(try GoldenTests.golden(name))
-        #expect(try RecordCommand(decoding: golden, container: Bench.container) == command)
-        #expect(command.level == .two && golden[1] == command.number)
-    }
-
-    @Test func `an outcome reads and writes as ever`() throws {
-        let outcome = RecordOutcome.bucketsNoted(BucketMask(of: [0, 9]))
-        let golden = GoldenTests.bytes(try GoldenTests.golden("outcome-buckets-noted-1"))
-        #expect(outcome.encoded() == golden, "now \(GoldenTests.hexadecimal(outcome.encoded()))")
-        #expect(try RecordOutcome(decoding: golden) == outcome && outcome.level == .two)
-    }
-
     /// The rows of a home and of a bucket, with a cascade that is left to a job.
     @Test func `the rows of parts are laid out as ever`() throws {
         var bench = Bench()
@@ -95,10 +78,11 @@ import Testing
             }
         }
         let rows = GoldenTests.hexadecimal(writer.bytes)
-        #expect(rows == (try GoldenTests.golden("rows-parts-1")), "now \(rows)")
+        #expect(
+            rows == (try GoldenTests.golden("rows-parts-1", now: writer.bytes)), "now \(rows)")
     }
 
-    @Test func `questions and answers come back as they were`() throws {
+    static let queries: [RecordQuery.Ask] = {
         let predicate = RecordPredicate(recordType: "Book")
         var page = QueryPageAsk(database: Self.bucket, zone: nil, predicate: predicate)
         page.schemaVersion = 3
@@ -108,50 +92,50 @@ import Testing
             database: Self.bucket, zone: "Shelves", drawnIncarnation: ZoneIncarnation(1),
             operations: [RecordOperation(.forceDelete, recordName: "c")])
         judged.resolvesAssets = true
-        let asks: [RecordQuery.Ask] = [
+        return [
             .buckets(BucketsAsk(database: Bench.privateDatabase, count: 16)), .page(page),
             .judge(JudgeAsk(judged, schemaVersion: 3)),
             .lookup(RecordLookup(database: Self.bucket, zone: "Shelves", names: ["a"])),
             .use(Self.bucket),
         ]
-        for ask in asks {
-            let query = RecordQuery(principal: Bench.user, ask)
-            #expect(try RecordQuery(decoding: query.encoded()) == query)
-            #expect(query.level == .two)
-        }
-        let zone = ZoneSummary(
-            name: ZoneID.defaultName, incarnation: ZoneIncarnation(4), lastTag: ChangeTag(9))
-        for answer in [
-            RecordAnswer.buckets(BucketsAnswer(mask: BucketMask(of: [63]), zone: zone)),
-            .buckets(BucketsAnswer(mask: BucketMask(), zone: nil)),
-        ] {
-            #expect(try RecordAnswer(decoding: answer.encoded()) == answer)
-            #expect(answer.level == .two)
-        }
-    }
+    }()
+
+    static let answers: [RecordAnswer] = [
+        .buckets(
+            BucketsAnswer(
+                mask: BucketMask(of: [63]),
+                zone: ZoneSummary(
+                    name: ZoneID.defaultName, incarnation: ZoneIncarnation(4),
+                    lastTag: ChangeTag(9)))),
+        .buckets(BucketsAnswer(mask: BucketMask(), zone: nil)),
+    ]
 
     /// What no gateway writes is refused by all builds alike.
-    @Test func `a command that cannot be in a bucket is malformed there`() throws {
+    @Test func `a head that no operation has is malformed`() throws {
         func isMalformed(_ bytes: Bytes) -> Bool {
             (try? RecordCommand(decoding: bytes, container: Bench.container)) == nil
         }
-        let erase = RecordCommand.eraseDatabase(EraseDatabase(database: Bench.privateDatabase))
-            .encoded()
-        #expect(!isMalformed([1, 50, 3, 4, 0] + erase[1...]))
-        // Another number than the count has, none, a floor for what makes no zone, nothing said.
-        #expect(isMalformed([1, 50, 4, 4, 0] + erase[1...]))
-        #expect(isMalformed([1, 50, 0, 1, 0] + erase[1...]))
-        #expect(isMalformed([1, 50, 3, 4, 1] + erase[1...]))
-        #expect(isMalformed([1, 50, 0, 0, 0] + erase[1...]))
-        // Placed twice; a public database; a command without a database.
-        #expect(isMalformed([1, 50, 3, 4, 0, 50, 3, 4, 0] + erase[1...]))
-        let open = RecordCommand.eraseDatabase(EraseDatabase(database: Bench.publicDatabase))
-            .encoded()
-        #expect(isMalformed([1, 50, 3, 4, 0] + open[1...]))
-        #expect(isMalformed([1, 50, 3, 4, 0, 8]))
-        // A bucket where builds of level 1 would look for it.
-        #expect(isMalformed([1, 6, 4, 1, 0x61, 3, 4, 0]))
-        #expect(Command.recordKind(of: [1, 50, 3, 4, 0] + erase[1...]) == 6)
-        #expect(Command.recordKind(of: erase) == 6 && Command.recordKind(of: [1, 50, 3]) == nil)
+        // Erase a database of one zone, in a bucket of it.
+        let bucket: Bytes = [4, 1, 0x61, 3, 4]
+        #expect(!isMalformed([1, 6, 1] + bucket + [1]))
+        // Another number than the count has, no count, a floor for what makes no zone.
+        #expect(isMalformed([1, 6, 1, 4, 1, 0x61, 4, 4, 1]))
+        #expect(isMalformed([1, 6, 1, 4, 1, 0x61, 0, 0, 1]))
+        #expect(isMalformed([1, 6, 3] + bucket + [1, 1]))
+        // No database, a flag that is none, nobody's bucket.
+        #expect(isMalformed([1, 6, 0, 1]))
+        #expect(isMalformed([1, 6, 5] + bucket + [1]))
+        #expect(isMalformed([1, 6, 1, 4, 0, 3, 4, 1]))
+        // A database for what has none, and a floor of zero.
+        #expect(!isMalformed([1, 8, 0]) && isMalformed([1, 8, 1] + bucket))
+        let zones = RecordCommand.modifyZones(
+            ModifyZones(database: Bench.privateDatabase, operations: [])
+        ).encoded()
+        let end = 5 + Bench.owner.utf8.count
+        #expect(!isMalformed(zones))
+        #expect(isMalformed([1, 2, 3] + zones[3..<end] + [0] + zones[end...]))
+        #expect(!isMalformed([1, 2, 3] + zones[3..<end] + [7] + zones[end...]))
+        // What lies at a database's home, in a bucket.
+        #expect(isMalformed([1, 9, 1] + bucket))
     }
 }

@@ -218,7 +218,7 @@ import Testing
         try self.bench.modify(in: zone, of: part, .create("a"), .create("b"))
         try self.bench.modify(in: zone, of: part, .delete("b"))
         _ = try self.bench.state.apply(
-            RecordCommand.recover(.second).enveloped(
+            RecordCommand.recover.enveloped(
                 container: Bench.container, identity: RequestIdentity(high: 7, low: 7),
                 deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system),
             at: EntryPosition(index: LogIndex(999), time: self.bench.time), over: &self.bench.rows)
@@ -248,7 +248,7 @@ import Testing
         #expect(try self.mask(count: 8) == BucketMask(of: [1]))
         self.bench.state = DataState(bugs: PlantedBugs([.recoveredMaskKept]))
         _ = try self.bench.state.apply(
-            RecordCommand.recover(.second).enveloped(
+            RecordCommand.recover.enveloped(
                 container: Bench.container, identity: RequestIdentity(high: 7, low: 7),
                 deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system),
             at: EntryPosition(index: LogIndex(999), time: self.bench.time), over: &self.bench.rows)
