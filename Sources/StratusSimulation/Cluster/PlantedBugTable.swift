@@ -35,7 +35,7 @@ package enum PlantedBugTable {
         .configurationOnCommit: 1,
         .copiesRemovedAtApply: 3,
         .copyAnsweredBeforeSync: 1,
-        .replacedUnchecked: 43,
+        .replacedUnchecked: 3,
         .countSelfBeforeSync: 1,
         .countVotesOfAnyTerm: 19,
         .damagedLogVotes: 5,
