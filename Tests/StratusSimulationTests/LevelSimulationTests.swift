@@ -33,6 +33,14 @@ import Testing
         #expect(finding?.violation.rule == "M-22 levels")
     }
 
+    /// It was of the older build, so it could not read what the raised cluster wrote.
+    @Test(arguments: [88, 262] as [UInt64])
+    func `a node that joins during an upgrade is of the newer build`(seed: UInt64) {
+        let report = Simulation(seed: seed, options: SimulationOptions(seed: seed)).run()
+        #expect(report.membershipCounts["joined", default: 0] > 0)
+        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
+    }
+
     @Test func `two seeds in five have nodes of two builds`() {
         let count = (1...1_000 as ClosedRange<UInt64>).count {
             SimulationOptions(seed: $0).levels != nil

@@ -120,6 +120,8 @@ extension Simulation {
         }
         self.placed?.join = nil
         let node = SimulatedNode(id: id, seed: self.diskRandom.next())
+        // Whoever adds a node during an upgrade installs the newer build.
+        if self.options.levels != nil { node.build = .next }
         self.nodes.append(node)
         do { try ClusterDirectory.keep(view, in: node.world) } catch {
             preconditionFailure("a disk without faults refused: \(error)")
