@@ -341,6 +341,7 @@ let package = Package(
                 "StratusTLS", "StratusProcess", "StratusConfiguration", "StratusControl",
                 "ChildProcesses",
             ],
+            exclude: ["Golden"],
             swiftSettings: tests),
         .testTarget(
             name: "StratusLoadTests",
