@@ -12,8 +12,10 @@ import StratusSealing
 /// It is what all services share: who asks and where, commands and reads, tokens, the schema, the
 /// deadline. Services hold it and add what their operations mean.
 struct Exchange {
-    let handler: CloudKitHandler
+    let kernel: GatewayKernel
     let route: Route
+    /// Nil where nothing keeps assets.
+    let assets: AssetKit?
     let authentication: Authentication
     let head: RequestHead
     /// The body as received. A request's own name covers it.
@@ -31,14 +33,15 @@ struct Exchange {
 
     /// - Parameter within: how long it may take; nil: as long as a command lives.
     init(
-        handler: CloudKitHandler, route: Route, authentication: Authentication,
+        kernel: GatewayKernel, assets: AssetKit?, route: Route, authentication: Authentication,
         head: RequestHead, body: Bytes, isSecure: Bool, mayWait: Bool = true, room: AnswerRoom,
         turn: LongWork.Turn, within: Duration? = nil
     ) {
         self.mayWait = mayWait
         self.turn = turn
-        self.handler = handler
+        self.kernel = kernel
         self.route = route
+        self.assets = assets
         self.authentication = authentication
         self.head = head
         self.body = body
@@ -46,15 +49,15 @@ struct Exchange {
         self.room = room
         self.wantsSyncToken = QueryParameters.isTrue(
             "getCurrentSyncToken", in: head.query)
-        let patience = handler.limits.commandDeadline
+        let patience = kernel.limits.commandDeadline
         // The gateway waits a little longer than the command lives, so that "expired" can arrive.
-        self.deadline = handler.world.now + (within ?? patience + .milliseconds(500))
+        self.deadline = kernel.world.now + (within ?? patience + .milliseconds(500))
         // A signed request may be sent again for as long as its signature is good; its outcome is
         // remembered for as long.
         self.deadlineMilliseconds =
             authentication.signed?.deadlineMilliseconds
-            ?? handler.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
-            + handler.router.leadMilliseconds
+            ?? kernel.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
+            + kernel.router.leadMilliseconds
     }
 
     /// The same request, for one that is held: its body has been read and is let go.
@@ -67,9 +70,10 @@ struct Exchange {
     /// The same request, read on: with a deadline, a room and a turn of its own.
     func again(within patience: Duration? = nil) -> Exchange {
         Exchange(
-            handler: self.handler, route: self.route, authentication: self.authentication,
+            kernel: self.kernel, assets: self.assets, route: self.route,
+            authentication: self.authentication,
             head: self.head, body: self.body, isSecure: self.isSecure, mayWait: self.mayWait,
-            room: AnswerRoom(of: self.handler.answers), turn: self.turn.another(),
+            room: AnswerRoom(of: self.kernel.answers), turn: self.turn.another(),
             within: patience)
     }
 
@@ -79,8 +83,7 @@ struct Exchange {
             // A signature is good for a few minutes. The key is what counts.
             let key = Device.Registration(
                 container: self.route.container, userRecordName: self.caller, isServerKey: true)
-            guard let people = self.handler.people else { return }
-            guard try await people.authenticator.listener(key) != nil else {
+            guard try await self.kernel.authenticator.listener(key) != nil else {
                 throw AuthenticationRefusal.failed(reason: "the key is not good any more")
             }
             return
@@ -88,9 +91,9 @@ struct Exchange {
         let request = PresentedRequest(
             head: self.head, container: self.route.container, scope: self.route.scope,
             isSecure: self.isSecure)
-        let now = try await self.handler.authenticator.authenticate(request)
+        let now = try await self.kernel.authenticator.authenticate(request)
         guard now.principal.userRecordName == self.caller else {
-            throw await self.handler.authenticator.refusalWithoutUser(request)
+            throw await self.kernel.authenticator.refusalWithoutUser(request)
         }
     }
 
@@ -144,7 +147,7 @@ struct Exchange {
     /// read, and nothing else.
     func requireUser() async throws {
         guard self.principal.kind != .anonymous else {
-            throw await self.handler.authenticator.refusalWithoutUser(
+            throw await self.kernel.authenticator.refusalWithoutUser(
                 PresentedRequest(
                     head: self.head, container: self.route.container, scope: self.route.scope,
                     isSecure: self.isSecure))
@@ -194,7 +197,7 @@ struct Exchange {
         writer.member("syncToken", self.token(zone?.position ?? start, in: id))
     }
 
-    var cipher: TokenCipher { self.handler.cipher }
+    var cipher: TokenCipher { self.kernel.cipher }
 
     // MARK: Commands and reads
 
@@ -212,7 +215,7 @@ struct Exchange {
     /// An answer that has its room and, where it is large, this request's turn.
     func ask(_ query: RecordQuery, at key: ShardKey) async throws -> QueryAnswer {
         self.turn.leave()
-        var answer = try await self.handler.router.read(
+        var answer = try await self.kernel.router.read(
             query.enveloped(), at: key, deadline: self.deadline)
         try self.room.keep(&answer)
         await self.turn.take(for: answer.body.count)
@@ -235,11 +238,11 @@ struct Exchange {
     /// The limits and flags that partitions check records and databases against.
     var rules: RecordRules {
         var rules = RecordRules(
-            limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
+            limits: self.kernel.limits, flags: self.kernel.settings.ruleFlags)
         let quota =
             self.route.scope == .public
-            ? self.handler.limits.publicDatabaseSizeMax
-            : self.handler.limits.privateDatabaseSizeMax
+            ? self.kernel.limits.publicDatabaseSizeMax
+            : self.kernel.limits.privateDatabaseSizeMax
         rules.databaseSizeMax = UInt64(quota.raw)
         return rules
     }
@@ -258,7 +261,7 @@ struct Exchange {
         self.turn.leave()
         // A signed request that somebody copied must not outlive its signature by a gateway's wrong
         // clock.
-        let outcome = try await self.handler.router.submit(
+        let outcome = try await self.kernel.router.submit(
             enveloped, to: key, deadline: self.deadline,
             mayRunLater: self.authentication.signed == nil)
         await self.turn.take(for: outcome.body.count + outcome.detail.count)
@@ -268,10 +271,10 @@ struct Exchange {
         case .unreadable, .none: throw RouteError.refused("the partition cannot read the command")
         }
         switch command {
-        case .modifyRecords(let modify): self.handler.stirred(modify.database)
-        case .modifyZones(let modify): self.handler.stirred(modify.database)
-        case .modifyKeyValues(let modify): self.handler.stirred(modify.database)
-        case .modifyDocuments(let modify): self.handler.stirred(modify.database)
+        case .modifyRecords(let modify): self.kernel.stirred(modify.database)
+        case .modifyZones(let modify): self.kernel.stirred(modify.database)
+        case .modifyKeyValues(let modify): self.kernel.stirred(modify.database)
+        case .modifyDocuments(let modify): self.kernel.stirred(modify.database)
         default: break
         }
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
@@ -309,7 +312,7 @@ struct Exchange {
         let outcome = try await self.submit(
             .schema(.install(schema)),
             to: key, schema: schema,
-            as: Principal(kind: .system), identity: self.handler.world.drawIdentity())
+            as: Principal(kind: .system), identity: self.kernel.world.drawIdentity())
         if case .refused(let refusal) = outcome { throw ClientError(refusal) }
     }
 
@@ -320,10 +323,10 @@ struct Exchange {
     /// - Parameter fresh: asks the container's home, whatever is in memory.
     func schema(fresh: Bool = false) async throws -> Schema {
         let container = self.route.container
-        let now = self.handler.world.now
+        let now = self.kernel.world.now
         if !fresh,
-            let kept = self.handler.schemas.schema(
-                of: container, at: now, lifetime: self.handler.settings.schemaLifetime)
+            let kept = self.kernel.caches.schemas.schema(
+                of: container, at: now, lifetime: self.kernel.settings.schemaLifetime)
         {
             return kept
         }
@@ -332,7 +335,7 @@ struct Exchange {
                 .schema(container), at: .container(container))
         else { throw RouteError.refused("no schema where one was asked for") }
         let schema = found ?? Schema()
-        self.handler.schemas.keep(schema, of: container, at: now)
+        self.kernel.caches.schemas.keep(schema, of: container, at: now)
         return schema
     }
 
@@ -348,7 +351,7 @@ struct Exchange {
     /// Its own copy may be older and let in whom this one keeps out, and otherwise only a save
     /// brings it up to date.
     func teach(_ schema: Schema, to database: DatabaseID) async throws {
-        let taught = self.handler.taughtSchemas
+        let taught = self.kernel.caches.taughtSchemas
         guard database.scope == .public, !taught.holds(schema.version, at: database) else { return }
         let key = ShardKey.database(database)
         if try await self.isBehind(schema, at: key) {
@@ -363,16 +366,16 @@ struct Exchange {
     /// none.
     func schemaToReadBy() async -> Schema? {
         let container = self.route.container
-        let now = self.handler.world.now
-        let schemas = self.handler.schemas
+        let now = self.kernel.world.now
+        let schemas = self.kernel.caches.schemas
         if let kept = schemas.schema(
-            of: container, at: now, lifetime: self.handler.settings.schemaLifetime)
+            of: container, at: now, lifetime: self.kernel.settings.schemaLifetime)
         {
             return kept
         }
         let query = RecordQuery(principal: self.principal, .schema(container)).enveloped()
         self.turn.leave()
-        let answer = try? await self.handler.router.read(
+        let answer = try? await self.kernel.router.read(
             query, at: .container(container), deadline: min(self.deadline, now + .seconds(1)))
         guard let answer, case .schema(let found)? = try? RecordAnswer(decoding: answer.body) else {
             return nil
@@ -389,7 +392,7 @@ struct Exchange {
             .schema(.extend(types)),
             to: .container(self.route.container),
             schema: try await self.schema(), as: Principal(kind: .system),
-            identity: self.handler.world.drawIdentity())
+            identity: self.kernel.world.drawIdentity())
         if case .refused(let refusal) = outcome { throw ClientError(refusal) }
         return try await self.schema(fresh: true)
     }
@@ -400,7 +403,7 @@ struct Exchange {
     /// carried out once. The name is good for this caller, this operation and this very body, so
     /// that one used twice by mistake hides nothing.
     func identity(attempt: UInt8, part: Bytes = []) -> RequestIdentity {
-        guard let name = self.requestName else { return self.handler.world.drawIdentity() }
+        guard let name = self.requestName else { return self.kernel.world.drawIdentity() }
         var writer = ByteWriter()
         writer.write(text: self.caller)
         writer.write(text: name)
@@ -425,7 +428,7 @@ struct Exchange {
     /// a name: a repeat of it must draw the same.
     func draws() -> Draws {
         guard self.requestName != nil else {
-            return Draws { [world = self.handler.world] in world.random() }
+            return Draws { [world = self.kernel.world] in world.random() }
         }
         let identity = self.identity(attempt: .max)
         var generator = SeededGenerator(seed: identity.high ^ identity.low)

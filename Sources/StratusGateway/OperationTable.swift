@@ -6,13 +6,19 @@ import StratusModel
 /// that two operations have, is a mistake of the program.
 package struct OperationTable: Sendable {
     /// The operations that the program serves.
-    package static let standard = OperationTable(
-        RecordService.operations, QueryService.operations, ZoneService.operations,
-        FeedService.operations, SubscriptionService.operations, TokenService.operations,
-        LiveService.operations, UserService.operations, UsageService.operations,
-        AssetService.operations,
-        KeyValueService.operations, AccountService.operations, DocumentService.operations,
-        DocumentService.publicationOperations)
+    package static func standard(
+        _ needs: GatewayNeeds = GatewayNeeds(), _ settings: GatewaySettings = GatewaySettings()
+    ) -> OperationTable {
+        OperationTable(
+            RecordService.operations, QueryService.operations, ZoneService.operations,
+            FeedService.operations, SubscriptionService.operations,
+            TokenService.operations(needs.people, needs.push), LiveService.operations,
+            UserService.operations(needs.people, settings), UsageService.operations,
+            AssetService.operations,
+            KeyValueService.operations(needs.keyValueCounters, settings),
+            AccountService.operations, DocumentService.operations,
+            DocumentService.publicationOperations)
+    }
 
     /// The operations in the order of their lists.
     package let operations: [GatewayOperation]

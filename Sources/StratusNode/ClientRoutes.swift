@@ -6,8 +6,10 @@ package import StratusRuntime
 /// Names the operation of a client's request for the log and the metrics. It never uses a name that
 /// a client made up.
 package enum ClientRoutes {
+    private static let table = OperationTable.standard()
+
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
-        guard let route = try? OperationTable.standard.route(of: head.path) else {
+        guard let route = try? Self.table.route(of: head.path) else {
             if SignInService.isPage(head.path) { return ObservedHandler.Route(head.path) }
             // The rest of the path is a person's: never in a log.
             if DAVRoute.isPath(head.path) { return ObservedHandler.Route("dav") }

@@ -171,17 +171,15 @@ package final class Node: Sendable {
             gateway.liveStreamCountMax = settings.integer("limits.liveStreamCountMax")
             gateway.takesPlainPasswords =
                 settings.bool("client.allowPlain") || settings.bool("development")
-            let limits = NodePlan.limits(settings)
+            let kernel = GatewayKernel(
+                router: router, authenticator: authenticator, world: world, keys: databaseKeys,
+                tokenKey: tokenKey, feeds: feeds, settings: gateway,
+                limits: NodePlan.limits(settings), bodies: bodies, answers: cluster.answers,
+                polls: polls, log: log)
+            let needs = GatewayNeeds(
+                people: people, assets: kit, push: registry, metrics: state.metrics)
             return Gateway(
-                cloudKit: CloudKitHandler(
-                    router: router, authenticator: authenticator, world: world,
-                    tokenKey: tokenKey, feeds: feeds, settings: gateway, limits: limits,
-                    bodies: bodies, answers: cluster.answers, people: people, assets: kit,
-                    polls: polls, push: registry,
-                    keyValueCounters: KeyValueCounters(state.metrics),
-                    davCounters: DAVCounters(state.metrics), log: log),
-                assets: AssetHandler(
-                    kit, router: router, world: world, limits: limits, log: log))
+                cloudKit: CloudKitHandler(kernel, needs), assets: AssetHandler(kit, kernel))
         }
         let gateway = makeGateway(settings)
         let front = ClientFront(

@@ -17,8 +17,7 @@ import Testing
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
         self.handler = CloudKitHandler(
-            router: wire.router, authenticator: DevelopmentAuthenticator(), world: wire.world,
-            tokenKey: Bytes(repeating: 9, count: 32), settings: settings, answers: self.budget)
+            InProcess.kernel(wire.router, wire.world, settings: settings, answers: self.budget))
     }
 
     private func save(_ name: String, size: Int) async -> Int {

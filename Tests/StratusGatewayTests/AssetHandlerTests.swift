@@ -169,11 +169,14 @@ import WireScenarios
                 }, sleep: { world.advance(by: $0) }, settings: settings)
             var gateway = GatewaySettings()
             gateway.developmentSchema = .justInTime
-            self.gateway = CloudKitHandler(
-                router: router, authenticator: authenticator, world: world, tokenKey: master,
-                settings: gateway, limits: limits, assets: kit)
-            self.assets = AssetHandler(
-                kit, router: self.doubting, world: world, limits: limits, log: .silent())
+            let keys = self.keys
+            func kernel(_ router: any PartitionRouter) -> GatewayKernel {
+                GatewayKernel(
+                    router: router, authenticator: authenticator, world: world, keys: keys,
+                    tokenKey: master, settings: gateway, limits: limits)
+            }
+            self.gateway = CloudKitHandler(kernel(router), GatewayNeeds(assets: kit))
+            self.assets = AssetHandler(kit, kernel(self.doubting))
         }
 
         deinit { self.workers.stop() }

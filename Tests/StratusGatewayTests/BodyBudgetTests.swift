@@ -66,9 +66,8 @@ import Testing
         limits.bufferedBodySizeMax = ByteCount(400_000)
         let budget = BodyBudget(limits.bufferedBodySizeMax)
         let handler = CloudKitHandler(
-            router: InProcess().router, authenticator: DevelopmentAuthenticator(),
-            world: InProcess().world, tokenKey: Bytes(repeating: 9, count: 32), limits: limits,
-            bodies: budget)
+            InProcess.kernel(
+                InProcess().router, InProcess().world, limits: limits, bodies: budget))
         let slow = SlowBody(Self.parts(padding: 200_000))
         let first = Task { await handler.respond(to: Self.request(slow)) }
         for _ in 0..<10_000 where !slow.isWaiting { try await Task.sleep(for: .milliseconds(1)) }

@@ -14,6 +14,6 @@ extension CloudKitHandler {
                     query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=me"
                         + query),
                 body: CollectedBody(Bytes(body.utf8)), peer: "test",
-                identity: self.world.drawIdentity()))
+                identity: self.kernel.world.drawIdentity()))
     }
 }

@@ -197,16 +197,30 @@ final class InProcess: Wire {
     init(
         settings: GatewaySettings = GatewaySettings(), limits: Limits = Limits(),
         authenticator: any Authenticator = DevelopmentAuthenticator(),
-        operations: OperationTable = .standard
+        operations: OperationTable? = nil
     ) {
         self.world = SimulatedWorld(seed: 5)
         self.router = MemoryRouter(world: self.world)
         self.pushKeys = Self.pushKeys(self.router, self.world)
         self.handler = CloudKitHandler(
-            router: self.router, authenticator: authenticator, world: self.world,
-            tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits,
-            keys: Self.databaseKeys(self.router, self.world), operations: operations,
-            push: PushRegistry(keys: self.pushKeys, allowsPrivate: false))
+            Self.kernel(
+                self.router, self.world, authenticator: authenticator, settings: settings,
+                limits: limits),
+            GatewayNeeds(push: PushRegistry(keys: self.pushKeys, allowsPrivate: false)),
+            operations: operations)
+    }
+
+    /// A kernel over partitions in memory.
+    static func kernel(
+        _ router: MemoryRouter, _ world: any World,
+        authenticator: any Authenticator = DevelopmentAuthenticator(),
+        settings: GatewaySettings = GatewaySettings(), limits: Limits = Limits(),
+        bodies: BodyBudget? = nil, answers: AnswerBudget? = nil
+    ) -> GatewayKernel {
+        GatewayKernel(
+            router: router, authenticator: authenticator, world: world,
+            keys: Self.databaseKeys(router, world), tokenKey: Bytes(repeating: 9, count: 32),
+            settings: settings, limits: limits, bodies: bodies, answers: answers)
     }
 
     static func databaseKeys(_ router: MemoryRouter, _ world: any World) -> DatabaseKeys {
@@ -233,10 +247,7 @@ final class InProcess: Wire {
         self.world = SimulatedWorld(seed: 6)
         self.router = first.router
         self.pushKeys = Self.pushKeys(self.router, self.world)
-        self.handler = CloudKitHandler(
-            router: self.router, authenticator: DevelopmentAuthenticator(), world: self.world,
-            tokenKey: Bytes(repeating: 9, count: 32),
-            keys: Self.databaseKeys(self.router, self.world))
+        self.handler = CloudKitHandler(Self.kernel(self.router, self.world))
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

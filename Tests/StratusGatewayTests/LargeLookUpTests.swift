@@ -21,9 +21,8 @@ import Testing
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
         self.handler = CloudKitHandler(
-            router: self.wire.router, authenticator: DevelopmentAuthenticator(),
-            world: self.wire.world, tokenKey: Bytes(repeating: 9, count: 32), settings: settings,
-            answers: self.budget)
+            InProcess.kernel(
+                self.wire.router, self.wire.world, settings: settings, answers: self.budget))
     }
 
     private func post(_ operation: String, _ body: String) async -> (Int, [String: Any]) {

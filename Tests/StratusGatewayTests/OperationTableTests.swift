@@ -87,7 +87,7 @@ import WireScenarios
     }
 
     private static let table = OperationTable(
-        OperationTable.standard.operations, EchoService.operations)
+        OperationTable.standard().operations, EchoService.operations)
     private static let echo = "/echo/1/iCloud.a/development/"
     private static let user = "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=u"
     private static let apiToken = "ckAPIToken=\(String(repeating: "a", count: 64))"
@@ -192,12 +192,12 @@ import WireScenarios
         #expect(
             Self.table.operation(at: Self.echo + "files/a")?.patience == .total(.seconds(3_600)))
         // What waits for a change bounds its wait by itself.
-        let held = OperationTable.standard.operations.filter(\.patience.isHeld)
+        let held = OperationTable.standard().operations.filter(\.patience.isHeld)
         #expect(held.map(\.label) == ["live", "kvs/sync", "documents/changes"])
     }
 
     @Test func `a stream lets no body in, which it would hold as long as it lasts`() throws {
-        let live = try #require(OperationTable.standard.operations.first { $0.label == "live" })
+        let live = try #require(OperationTable.standard().operations.first { $0.label == "live" })
         #expect(live.bodySizeMax(Limits()) == .kibibytes(1))
         guard case .pulled = live.action else {
             Issue.record("the body is collected")

@@ -81,12 +81,14 @@ import Testing
     ]
 
     @Test(arguments: rows) func `a path names one operation or is refused`(row: Row) {
-        let read = Result { () throws(InputRefusal) in Place(try Route(path: row.path)) }
+        let read = Result { () throws(InputRefusal) in
+            Place(try Route(path: row.path, in: .standard()))
+        }
         #expect(read == row.expected, "\(row.name)")
     }
 
     @Test func `a path that is remembered leads where it led when it was read`() throws {
-        let table = OperationTable.standard
+        let table = OperationTable.standard()
         for _ in 0..<3 {
             for row in Self.rows {
                 let read = Result { () throws(InputRefusal) in
@@ -112,7 +114,7 @@ import Testing
             "users/lookup/contacts", "usage", "subscriptions/list", "values",
             "account", "content/*", "live",
         ]
-        for operation in OperationTable.standard.operations {
+        for operation in OperationTable.standard().operations {
             // A browser's EventSource sends nothing but GET.
             #expect(operation.methods.contains(named: "POST") == (operation.name != "live"))
             #expect(operation.methods.contains(named: "GET") == readers.contains(operation.name))

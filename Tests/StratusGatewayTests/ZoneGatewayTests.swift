@@ -178,8 +178,8 @@ import Testing
         #expect(self.isWell(try await self.zones(town, "create", Self.twelve)))
         // Another gateway, which knows of nothing.
         let other = CloudKitHandler(
-            router: town.router, authenticator: town.authenticator, world: town.world,
-            tokenKey: Bytes(repeating: 9, count: 32), people: town.service)
+            InProcess.kernel(town.router, town.world, authenticator: town.authenticator),
+            GatewayNeeds(people: town.service))
         func sync(_ token: JSON?) async throws -> (names: [String], deleted: [String], JSON) {
             var (found, deleted, token) = ([String](), [String](), token)
             for _ in 0..<50 {

@@ -71,9 +71,16 @@ struct SimulatedNode {
         self.jobs = JobRunner(replicas: replicas, router: router, world: world)
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
+        let master = Bytes(repeating: 7, count: 32)
+        let store = IdentityStore(
+            router: router, world: world, keys: IdentityKeys(master: master))
+        let keys = DatabaseKeys(
+            store: store,
+            containers: ContainerKeys(store: store, master: InstallationMaster(secret: master)))
         self.handler = CloudKitHandler(
-            router: router, authenticator: BucketAuthenticator(publicBucketCount), world: world,
-            tokenKey: Bytes(repeating: 7, count: 32), settings: settings)
+            GatewayKernel(
+                router: router, authenticator: BucketAuthenticator(publicBucketCount),
+                world: world, keys: keys, tokenKey: master, settings: settings))
         self.directory = directory
         Task(executorPreference: executor) { await replicas.start() }
         if publicBucketCount > 1 {

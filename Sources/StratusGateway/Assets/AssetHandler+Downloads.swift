@@ -105,7 +105,7 @@ extension AssetHandler {
     /// The asset with its manifest and key; nil: it is gone.
     func stored(_ asset: AssetID, in database: DatabaseID) async throws -> StoredAsset? {
         let query = RecordQuery(principal: Principal(kind: .system), .asset(asset))
-        let answer = try await self.router.read(
+        let answer = try await self.kernel.router.read(
             query.enveloped(), at: .database(database),
             deadline: self.world.now + Self.readPatience)
         guard case .asset(let stored) = try RecordAnswer(decoding: answer.body) else {

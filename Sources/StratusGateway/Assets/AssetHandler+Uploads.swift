@@ -100,7 +100,8 @@ extension AssetHandler {
             written = try await kit.bodies.write(claiming ?? body, plan)
         } catch {
             if claiming?.isFull == true {
-                throw Self.full(self.kit.rules(of: ticket.database, self.limits).databaseSizeMax)
+                throw Self.full(
+                    self.kit.rules(of: ticket.database, self.kernel.limits).databaseSizeMax)
             }
             if error == .tooLarge { throw AssetFailure.tooLarge(sizeMax) }
             throw error
@@ -137,7 +138,7 @@ extension AssetHandler {
         var room: UInt64?
         if rules.databaseSizeMax != 0 {
             let query = RecordQuery(principal: Principal(kind: .system), .use(database))
-            let answer = try await self.router.read(
+            let answer = try await self.kernel.router.read(
                 query.enveloped(), at: .database(database),
                 deadline: self.world.now + Self.commandPatience)
             guard
@@ -148,7 +149,7 @@ extension AssetHandler {
         }
         let claim = UploadClaims.Claim(self.kit.claims, of: database, room: room)
         guard claim.grow(by: length ?? 0) else {
-            throw Self.full(self.kit.rules(of: database, self.limits).databaseSizeMax)
+            throw Self.full(self.kit.rules(of: database, self.kernel.limits).databaseSizeMax)
         }
         return claim
     }
@@ -158,7 +159,7 @@ extension AssetHandler {
     }
 
     private func rules(of database: DatabaseID, _ pin: PinTerms) -> AssetRules {
-        var rules = self.kit.rules(of: database, self.limits)
+        var rules = self.kit.rules(of: database, self.kernel.limits)
         if let milliseconds = pin.milliseconds { rules.pinMilliseconds = milliseconds }
         if rules.databaseSizeMax != 0 {
             let (size, isOver) = rules.databaseSizeMax.addingReportingOverflow(pin.freedSize)
@@ -180,7 +181,7 @@ extension AssetHandler {
         hashes: Bool, sizeMax: UInt64
     ) -> BodyPlan {
         let body = BodyID(self.drawName())
-        let lead = max(0, self.router.leadMilliseconds)
+        let lead = max(0, self.kernel.router.leadMilliseconds)
         let patience = max(
             Self.patienceMin, .seconds(Int64(clamping: sizeMax / Self.speedMin)))
         var plan = BodyPlan(
@@ -235,7 +236,7 @@ extension AssetHandler {
                 if refusal.reason == .keyMissing, !mayBeNamed { throw NewerKey() }
                 if !mayBeNamed { self.kit.bodies.discard(written.body, at: members) }
                 if refusal.reason == .databaseFull {
-                    let rules = self.kit.rules(of: ticket.database, self.limits)
+                    let rules = self.kit.rules(of: ticket.database, self.kernel.limits)
                     throw Self.full(rules.databaseSizeMax)
                 }
                 throw Self.failure(refusal)
@@ -270,11 +271,11 @@ extension AssetHandler {
                 container: database.container, identity: self.world.drawIdentity(),
                 deadlineMilliseconds: self.world.wallMilliseconds
                     + Self.commandPatience.clampedNanoseconds / 1_000_000
-                    + self.router.leadMilliseconds, schemaVersion: 0,
+                    + self.kernel.router.leadMilliseconds, schemaVersion: 0,
                 principal: Principal(kind: .system))
             let outcome: Outcome
             do throws(RouteError) {
-                outcome = try await self.router.submit(
+                outcome = try await self.kernel.router.submit(
                     envelope, to: .database(database), deadline: naming.end)
             } catch {
                 // The members may have changed since a storer answered: each says an index of now.

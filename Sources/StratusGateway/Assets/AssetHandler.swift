@@ -1,5 +1,5 @@
 import StratusAssets
-package import StratusCluster
+import StratusCluster
 package import StratusHTTP
 import StratusIdentity
 package import StratusModel
@@ -13,22 +13,15 @@ import StratusSealing
 /// so a browser runs nothing that somebody uploaded.
 package final class AssetHandler: HTTPHandler {
     let kit: AssetKit
-    let router: any PartitionRouter
-    let world: any World
-    let limits: Limits
-    let log: Log
+    let kernel: GatewayKernel
+    var world: any World { self.kernel.world }
 
     /// What a multipart body may have around its file.
     private static let wrappingMax = 64 << 10
 
-    package init(
-        _ kit: AssetKit, router: any PartitionRouter, world: any World, limits: Limits, log: Log
-    ) {
+    package init(_ kit: AssetKit, _ kernel: GatewayKernel) {
         self.kit = kit
-        self.router = router
-        self.world = world
-        self.limits = limits
-        self.log = log
+        self.kernel = kernel
     }
 
     /// Whether a path is one of an upload or a download.
@@ -116,7 +109,7 @@ package final class AssetHandler: HTTPHandler {
         _ failure: AssetFailure, of request: HTTPRequest, cause: any Error
     ) -> HTTPResponse {
         if failure == .broken {
-            self.log.error(
+            self.kernel.log.error(
                 "a transfer failed inside",
                 [
                     "request": .text(request.identity.uuid),

@@ -110,9 +110,11 @@ extension Exchange {
     ///
     /// - Parameter sealer: what this request has sealed fields with.
     func opened(_ records: [Record], with sealer: FieldSealer? = nil) async throws -> OpenedFields {
-        guard self.route.scope == .private, let keys = self.handler.keys else { return .none }
+        guard self.route.scope == .private else { return .none }
         let (layout, database) = (self.authentication.layout, self.ownDatabase)
-        return try await keys.open(records, with: sealer) { layout.database(of: $0, in: database) }
+        return try await self.kernel.keys.open(records, with: sealer) {
+            layout.database(of: $0, in: database)
+        }
     }
 }
 

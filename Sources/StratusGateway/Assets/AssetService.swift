@@ -26,7 +26,7 @@ struct AssetService: Sendable {
 
     private var kit: AssetKit {
         get throws(InputRefusal) {
-            guard let kit = self.exchange.handler.assets else {
+            guard let kit = self.exchange.assets else {
                 throw .unknownOperation(self.exchange.route.operation.label)
             }
             return kit
@@ -40,7 +40,7 @@ struct AssetService: Sendable {
     func tickets(_ input: Input) async throws -> Bytes {
         let kit = try self.kit
         let elements = try input.requiredElements(
-            "tokens", limit: self.exchange.handler.limits.operationCountMax)
+            "tokens", limit: self.exchange.kernel.limits.operationCountMax)
         guard !elements.isEmpty else { throw InputRefusal.missingKey("tokens") }
         let place = try self.exchange.requiredPlace(try self.address(input))
         var draws = self.exchange.draws()
@@ -59,7 +59,7 @@ struct AssetService: Sendable {
             // What is in a bucket is counted and erased only if the home knows of the bucket.
             try await self.exchange.note(BucketMask(of: [number]), of: database)
         }
-        let expires = self.exchange.handler.world.wallMilliseconds + UploadTicket.lifeMilliseconds
+        let expires = self.exchange.kernel.world.wallMilliseconds + UploadTicket.lifeMilliseconds
         var writer = JSONWriter(reserving: 512 * tokens.count)
         writer.object {
             $0.key("tokens")
@@ -97,7 +97,7 @@ struct AssetService: Sendable {
     /// CREATE or WRITE on the type, which has such a field of assets. Where a save may make types
     /// and fields, unknown ones are taken: the save makes them.
     private func check(_ tokens: [Token], in database: DatabaseID) async throws {
-        let grows = self.exchange.handler.settings.growsSchema(
+        let grows = self.exchange.kernel.settings.growsSchema(
             in: self.exchange.route.container.environment)
         var schema = try await self.exchange.schema()
         if self.refusal(of: tokens, by: schema, grows, database) != nil {
@@ -152,7 +152,7 @@ struct AssetService: Sendable {
     func receipts(_ input: Input) async throws -> Bytes {
         let kit = try self.kit
         let elements = try input.requiredElements(
-            "assets", limit: self.exchange.handler.limits.operationCountMax)
+            "assets", limit: self.exchange.kernel.limits.operationCountMax)
         guard !elements.isEmpty else { throw InputRefusal.missingKey("assets") }
         let place = try self.exchange.requiredPlace(try self.address(input))
         let wanted = try elements.map { element throws(InputRefusal) in
@@ -218,10 +218,10 @@ struct AssetService: Sendable {
         let command = RecordCommand.holdAssets(
             HoldAssets(
                 database: database, assets: unique,
-                rules: kit.rules(of: database, self.exchange.handler.limits)))
+                rules: kit.rules(of: database, self.exchange.kernel.limits)))
         let outcome = try await self.exchange.submit(
             command, to: .database(database), schema: Schema(),
-            identity: self.exchange.handler.world.drawIdentity())
+            identity: self.exchange.kernel.world.drawIdentity())
         switch outcome {
         case .held(let found) where found.count == unique.count:
             for (asset, one) in zip(unique, found) { held[asset] = one }
@@ -234,7 +234,7 @@ struct AssetService: Sendable {
         _ wanted: [Token], _ found: [Result<AssetID, ClientError>],
         _ held: [AssetID: HeldAsset], at place: ZonePlace, _ kit: AssetKit
     ) -> Bytes {
-        let expires = self.exchange.handler.world.wallMilliseconds + AssetReceipt.lifeMilliseconds
+        let expires = self.exchange.kernel.world.wallMilliseconds + AssetReceipt.lifeMilliseconds
         var writer = JSONWriter(reserving: 256 * wanted.count)
         writer.object {
             $0.key("assets")
@@ -290,13 +290,13 @@ extension Exchange {
 
     /// What makes the links of this request's answer. Nil where there are no assets.
     var assetLinks: AssetLinks? {
-        guard let kit = self.handler.assets, self.route.scope != .shared else { return nil }
+        guard let kit = self.assets, self.route.scope != .shared else { return nil }
         return AssetLinks(
             ciphers: kit.ciphers, origin: self.assetOrigin(kit.settings),
             database: self.ownDatabase,
             layout: self.authentication.layout,
             expiresMilliseconds: DownloadLink.expiry(
-                at: self.handler.world.wallMilliseconds,
+                at: self.kernel.world.wallMilliseconds,
                 life: kit.settings.linkLifeMilliseconds))
     }
 }
@@ -304,10 +304,10 @@ extension Exchange {
 extension Exchange {
     /// What reads the receipts of this request. Nil where there are no assets.
     var receipts: ReceiptReader? {
-        guard let kit = self.handler.assets else { return nil }
+        guard let kit = self.assets else { return nil }
         return ReceiptReader(
             ciphers: kit.ciphers, database: self.ownDatabase, user: self.caller,
-            nowMilliseconds: self.handler.world.wallMilliseconds)
+            nowMilliseconds: self.kernel.world.wallMilliseconds)
     }
 }
 

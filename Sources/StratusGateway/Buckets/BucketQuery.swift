@@ -116,7 +116,7 @@ struct BucketQuery: Sendable {
         guard self.ask.requiresIndexes else { return }
         let question = ReadyQueries.Question(
             self.ask.predicate, in: self.parts, self.mask, schemaVersion: self.schema.version)
-        if self.queries.exchange.handler.readyQueries.holds(question) { return }
+        if self.queries.exchange.kernel.caches.readyQueries.holds(question) { return }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for number in self.numbers {
                 let part = self.part(number, after: nil, limit: 1, touches: 1)
@@ -124,7 +124,7 @@ struct BucketQuery: Sendable {
             }
             try await tasks.waitForAll()
         }
-        self.queries.exchange.handler.readyQueries.insert(question)
+        self.queries.exchange.kernel.caches.readyQueries.insert(question)
     }
 
     // MARK: Sorted

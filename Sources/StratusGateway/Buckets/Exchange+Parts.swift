@@ -22,7 +22,7 @@ extension Exchange {
 
     /// The buckets that are known to be in use without a question.
     func knownBuckets(of database: PrivateDatabase) -> BucketMask {
-        self.handler.zoneBuckets.mask(of: database, above: self.tagFloor)
+        self.kernel.caches.zoneBuckets.mask(of: database, above: self.tagFloor)
     }
 
     /// The buckets in use, as the home says now: all that hold a zone.
@@ -32,7 +32,7 @@ extension Exchange {
             case .buckets(let answer) = try await self.read(
                 .buckets(ask), at: .database(database.home))
         else { throw RouteError.refused("an answer of another kind") }
-        self.handler.zoneBuckets.note(answer.mask, of: database, above: self.tagFloor)
+        self.kernel.caches.zoneBuckets.note(answer.mask, of: database, above: self.tagFloor)
         return answer
     }
 
@@ -51,7 +51,7 @@ extension Exchange {
             throw RouteError.refused("an outcome of another kind")
         }
         // A note that was carried out before, under the same identity, is remembered as it was.
-        self.handler.zoneBuckets.note(
+        self.kernel.caches.zoneBuckets.note(
             mask.union(numbers), of: database, above: self.tagFloor)
     }
 

@@ -54,7 +54,7 @@ extension FeedService {
     /// As of a whole database: the client named no position, so it hears of none that expires on
     /// the way.
     private func end(of database: PrivateDatabase) async throws -> FeedMerge.Page {
-        let limit = self.exchange.handler.limits.operationCountMax
+        let limit = self.exchange.kernel.limits.operationCountMax
         var after: PartedPosition?
         var restartCount = 0
         while true {

@@ -108,7 +108,7 @@ extension ModifyService {
         for (bucket, wanted) in wishes.sorted(by: { $0.key.number < $1.key.number }) {
             let reserve = ReserveReferences(
                 database: place.database(in: bucket),
-                drawnIncarnation: ZoneIncarnation(self.exchange.handler.world.random()),
+                drawnIncarnation: ZoneIncarnation(self.exchange.kernel.world.random()),
                 referrerCountMax: self.exchange.rules.deleteSelfReferrerCountMax,
                 wishes: wanted.map(\.wish))
             let (outcome, identity) = try await self.exchange.submit(

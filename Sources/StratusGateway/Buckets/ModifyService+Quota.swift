@@ -8,8 +8,8 @@ extension ModifyService {
     func sizeBounds(of database: SpreadParts) async -> [UInt64]? {
         let quota = self.exchange.rules.databaseSizeMax
         if quota == 0 { return nil }
-        let uses = self.exchange.handler.bucketUses
-        let now = self.exchange.handler.world.now
+        let uses = self.exchange.kernel.caches.bucketUses
+        let now = self.exchange.kernel.world.now
         if let sizes = uses.sizes(of: database, at: now) {
             return BucketUses.bounds(of: sizes, quota: quota)
         }
@@ -21,8 +21,8 @@ extension ModifyService {
     /// All at once. A part that cannot be reached fails what is saved in it, and nothing else:
     /// nobody waits long.
     private func sizes(of database: SpreadParts) async -> [UInt64?] {
-        let router = self.exchange.handler.router
-        let deadline = self.exchange.handler.world.now + BucketUses.patience / 2
+        let router = self.exchange.kernel.router
+        let deadline = self.exchange.kernel.world.now + BucketUses.patience / 2
         var sizes: [UInt64?] = Array(repeating: nil, count: database.count)
         var numbers = Array(0..<database.count)
         if let spread = self.exchange.spreadDatabase {

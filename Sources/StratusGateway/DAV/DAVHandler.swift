@@ -12,7 +12,10 @@ import StratusRuntime
 /// Nothing of another origin is allowed in: no answer has the headers of CORS, and `POST` is
 /// refused.
 struct DAVHandler: Sendable {
-    let handler: CloudKitHandler
+    let kernel: GatewayKernel
+    /// Nil where nothing keeps assets.
+    let assets: AssetKit?
+    let counters: DAVCounters
 
     static let reading: Set<String> = ["OPTIONS", "GET", "HEAD", "PROPFIND"]
     static let methods: Set<String> = Self.reading.union([
@@ -47,13 +50,13 @@ struct DAVHandler: Sendable {
         } catch let failure as DAVFailure {
             response = failure.response()
         } catch let failure as AssetFailure {
-            self.handler.note(failure.error, uuid: request.identity.uuid, cause: failure)
+            self.kernel.note(failure.error, uuid: request.identity.uuid, cause: failure)
             response = DAVFailure(failure).response()
         } catch let failure as BodyFailure {
             response = DAVFailure(AssetFailure(failure)).response()
         } catch {
             let known = ClientError(error)
-            self.handler.note(known, uuid: request.identity.uuid, cause: error)
+            self.kernel.note(known, uuid: request.identity.uuid, cause: error)
             response = DAVFailure(known).response()
         }
         if response.status == 401 {
@@ -62,7 +65,7 @@ struct DAVHandler: Sendable {
         }
         response.headers.set("DAV", "1, 2")
         response.headers.set("Cross-Origin-Resource-Policy", "same-origin")
-        self.handler.davCounters?.note(request.head.method, response.status)
+        self.counters.note(request.head.method, response.status)
         return response
     }
 
@@ -78,7 +81,7 @@ struct DAVHandler: Sendable {
             return HTTPResponse(
                 status: 200, headers: ["Allow": Self.allowed, "MS-Author-Via": "DAV"])
         }
-        try self.handler.rates?.check(address: request.peer, at: self.handler.world.now)
+        try self.kernel.rates.check(address: request.peer, at: self.kernel.world.now)
         guard let route = DAVRoute(path: request.head.path) else {
             // Some clients look for every folder above their own, and make those that they miss.
             if DAVRoute.isAboveStores(request.head.path) {
@@ -87,9 +90,9 @@ struct DAVHandler: Sendable {
             throw DAVFailure(404, "there is nothing at this address")
         }
         let authentication = try await self.authenticate(request, route)
-        try self.handler.rates?.check(
+        try self.kernel.rates.check(
             authentication.principal, request.head, from: request.peer, route.container,
-            at: self.handler.world.now)
+            at: self.kernel.world.now)
         guard authentication.principal.kind == .user else {
             throw DAVFailure(403, "only people have documents")
         }
@@ -97,11 +100,11 @@ struct DAVHandler: Sendable {
         if password?.isReadOnly == true, !Self.reading.contains(method) {
             throw DAVFailure(403, "this app password is for reading only")
         }
-        var share = BodyBudget.Share(of: self.handler.bodies)
-        let files = DocumentFiles(self.handler)
+        var share = BodyBudget.Share(of: self.kernel.bodies)
+        let files = DocumentFiles(self.assets, self.kernel)
         let turn = LongWork.Turn(at: request.longWork, for: "\(route.container.container) dav")
         defer { turn.leave() }
-        let room = AnswerRoom(of: self.handler.answers)
+        let room = AnswerRoom(of: self.kernel.answers)
         var head = request.head
         // A name of the request would stand for every path that has the same body.
         head.headers.remove("X-Stratus-Request-ID")
@@ -110,7 +113,8 @@ struct DAVHandler: Sendable {
             _ body: Bytes, _ content: DocumentContent?, over first: DAVService.Found? = nil
         ) throws -> DAVService {
             let exchange = Exchange(
-                handler: self.handler, route: Route(route.container, .private, Self.operation),
+                kernel: self.kernel, assets: self.assets,
+                route: Route(route.container, .private, Self.operation),
                 authentication: authentication, head: head, body: body,
                 isSecure: request.isSecure, room: room, turn: turn)
             return DAVService(
@@ -118,7 +122,7 @@ struct DAVHandler: Sendable {
                 showsAll: password?.showsAll ?? true, content: content, first: first,
                 files: files)
         }
-        let began = self.handler.world.now
+        let began = self.kernel.world.now
         let (body, rest) = try await self.body(request, &share, files)
         var content: DocumentContent?
         var first: DAVService.Found?
@@ -139,7 +143,7 @@ struct DAVHandler: Sendable {
             }
         } else if method == "PUT" {
             content = .inline(body)
-            if self.handler.world.now - began >= Self.judgedFor {
+            if self.kernel.world.now - began >= Self.judgedFor {
                 try await self.judgeAgain(request, route, authentication)
             }
         }
@@ -170,7 +174,7 @@ struct DAVHandler: Sendable {
         }
         var whole: Bytes = []
         do {
-            while let more = try await self.handler.next(of: request.body) {
+            while let more = try await self.kernel.next(of: request.body) {
                 guard share.grow(by: more.count) else { throw InputRefusal.noRoomForBody }
                 if whole.isEmpty { whole = more } else { whole += more }
                 if whole.count > limit {
@@ -200,15 +204,15 @@ struct DAVHandler: Sendable {
             guard TokenCredentials(query: request.head.query).apiToken != nil else {
                 throw DAVFailure(401, "give an app password")
             }
-            return try await self.handler.authenticator.authenticate(presented)
+            return try await self.kernel.authenticator.authenticate(presented)
         }
-        guard request.isSecure || self.handler.settings.takesPlainPasswords else {
+        guard request.isSecure || self.kernel.settings.takesPlainPasswords else {
             throw DAVFailure(403, "passwords are taken over TLS only")
         }
         guard request.head.headers.values(of: "Authorization").count == 1,
             let password = Self.password(field)
         else { throw DAVFailure(401, "give an app password") }
-        return try await self.handler.authenticator.authenticate(
+        return try await self.kernel.authenticator.authenticate(
             presented, password: password, from: SignInService.place(of: request.peer))
     }
 

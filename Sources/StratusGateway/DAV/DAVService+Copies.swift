@@ -38,14 +38,14 @@ extension DAVService {
         _ shown: [String]
     ) async throws {
         let steps = try await self.steps(of: copy)
-        let end = self.exchange.handler.world.now + Self.copyTimeMax
+        let end = self.exchange.kernel.world.now + Self.copyTimeMax
         var top = copy
         top.name = "Copying \(copy.id.prefix(8))"
         top.isDeep = false
         _ = try await self.again.submit([.copy(top, tag: item.tag)], shown)
         do {
             for step in steps {
-                guard self.exchange.handler.world.now < end else {
+                guard self.exchange.kernel.world.now < end else {
                     throw DAVFailure(503, "the copy takes too long: copy what is in it")
                 }
                 try await self.again.take(step, shown)

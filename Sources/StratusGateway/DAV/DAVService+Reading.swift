@@ -154,7 +154,7 @@ extension DAVService {
                 .use(database), at: .database(database))
         else { throw DocumentService.otherKind }
         let used = use.size + assets.size
-        let limit = UInt64(self.exchange.handler.limits.privateDatabaseSizeMax.raw)
+        let limit = UInt64(self.exchange.kernel.limits.privateDatabaseSizeMax.raw)
         wanted.quota = DAVProperties.Quota(
             used: used, available: limit == 0 ? nil : limit - min(limit, used))
         return wanted
@@ -186,7 +186,7 @@ extension DAVService {
 
     /// Pages of a long answer are read one after the other, as the client takes them.
     var pageDeadline: MonotonicTime {
-        self.exchange.handler.world.now + self.exchange.handler.limits.commandDeadline
+        self.exchange.kernel.world.now + self.exchange.kernel.limits.commandDeadline
     }
 
     // MARK: PROPPATCH

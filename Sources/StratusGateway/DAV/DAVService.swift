@@ -25,7 +25,7 @@ struct DAVService: Sendable {
 
     var exchange: Exchange { self.documents.exchange }
     var head: RequestHead { self.exchange.head }
-    var now: Int64 { self.exchange.handler.world.wallMilliseconds }
+    var now: Int64 { self.exchange.kernel.world.wallMilliseconds }
 
     /// What a request found before its body was read.
     struct Found: Sendable {

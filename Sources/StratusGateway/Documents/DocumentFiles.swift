@@ -16,11 +16,9 @@ struct DocumentFiles: Sendable {
     private let assets: AssetHandler
 
     /// Nil where nothing keeps assets.
-    init?(_ gateway: CloudKitHandler) {
-        guard let kit = gateway.assets else { return nil }
-        self.assets = AssetHandler(
-            kit, router: gateway.router, world: gateway.world, limits: gateway.limits,
-            log: gateway.log)
+    init?(_ kit: AssetKit?, _ kernel: GatewayKernel) {
+        guard let kit else { return nil }
+        self.assets = AssetHandler(kit, kernel)
     }
 
     var sizeMax: UInt64 { self.assets.kit.settings.sizeMax }

@@ -24,7 +24,7 @@ extension DocumentService {
             return .whole(
                 try await DocumentFiles.answer(
                     content, head, headers, tag: tag, of: self.exchange.homeDatabase,
-                    in: DocumentFiles(self.exchange.handler)))
+                    in: DocumentFiles(self.exchange.assets, self.exchange.kernel)))
         } catch AssetFailure.unsatisfiable(let size) {
             return .whole(
                 HTTPResponse(
@@ -65,7 +65,7 @@ extension DocumentService {
 
     var kit: AssetKit {
         get throws(InputRefusal) {
-            guard let kit = self.exchange.handler.assets else {
+            guard let kit = self.exchange.assets else {
                 throw .unknownOperation(self.exchange.route.operation.label)
             }
             return kit
@@ -95,7 +95,7 @@ extension DocumentService {
         let ticket = UploadTicket(
             upload: draws.name(), database: self.exchange.homeDatabase, user: self.exchange.caller,
             sizeMax: kit.settings.sizeMax,
-            expiresMilliseconds: self.exchange.handler.world.wallMilliseconds
+            expiresMilliseconds: self.exchange.kernel.world.wallMilliseconds
                 + UploadTicket.lifeMilliseconds)
         var json = JSONWriter()
         json.object {
@@ -112,7 +112,7 @@ extension DocumentService {
         let (version, content) = try await self.content(
             of: try input.requiredString("id"), version: try input.string("version"))
         // Where nothing keeps assets no content is one.
-        let kit = self.exchange.handler.assets
+        let kit = self.exchange.assets
         var json = JSONWriter(reserving: 1_024)
         json.object {
             $0.member("contentTag", String(version.contentTag, radix: 36))
@@ -152,7 +152,7 @@ extension DocumentService {
         let link = DownloadLink(
             asset: file.asset, database: self.exchange.homeDatabase,
             expiresMilliseconds: DownloadLink.expiry(
-                at: self.exchange.handler.world.wallMilliseconds,
+                at: self.exchange.kernel.world.wallMilliseconds,
                 life: kit.settings.linkLifeMilliseconds))
         object.member(
             "downloadURL",

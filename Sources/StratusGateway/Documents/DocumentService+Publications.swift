@@ -49,7 +49,7 @@ extension DocumentService {
         guard case .publications(let all) = try await self.ask(.publications) else {
             throw Self.otherKind
         }
-        let now = self.exchange.handler.world.wallMilliseconds
+        let now = self.exchange.kernel.world.wallMilliseconds
         var json = JSONWriter()
         json.object { object in
             let good = all.filter {
@@ -79,7 +79,7 @@ extension DocumentService {
     ) async throws -> DocumentResult {
         let results = try await self.submit(
             [operation], device: Self.publisher,
-            now: self.exchange.handler.world.wallMilliseconds, isAtomic: true, &draws)
+            now: self.exchange.kernel.world.wallMilliseconds, isAtomic: true, &draws)
         guard let result = results.first else { throw Self.otherKind }
         if case .refused(let refusal, let subject) = result {
             throw ClientError(refusal, subject: subject)

@@ -280,7 +280,7 @@ struct DocumentService: Sendable {
         showing tokens: [String] = [], _ draws: inout Draws
     ) async throws -> [DocumentResult] {
         var rules = DocumentRules()
-        rules.databaseSizeMax = UInt64(self.exchange.handler.limits.privateDatabaseSizeMax.raw)
+        rules.databaseSizeMax = UInt64(self.exchange.kernel.limits.privateDatabaseSizeMax.raw)
         let command = RecordCommand.modifyDocuments(
             ModifyDocuments(
                 database: self.database, device: device, nowMilliseconds: now,
@@ -413,7 +413,7 @@ struct DocumentService: Sendable {
         let query = RecordQuery(
             principal: exchange.principal,
             .documents(DocumentsAsk(database: self.database, question)))
-        var answer = try await exchange.handler.router.read(
+        var answer = try await exchange.kernel.router.read(
             query.enveloped(), at: .database(self.database),
             deadline: deadline ?? exchange.deadline)
         try exchange.room.keep(&answer)

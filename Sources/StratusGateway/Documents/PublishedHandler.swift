@@ -11,7 +11,16 @@ import StratusRuntime
 /// Credentials on such a request are ignored. What is answered is somebody's file on this origin:
 /// it is to be saved, and no browser runs it.
 package struct PublishedHandler: Sendable {
-    let handler: CloudKitHandler
+    let kernel: GatewayKernel
+    /// Nil where nothing keeps assets: then there are no links.
+    let assets: AssetKit?
+    /// Of each published link.
+    private let reads = RequestThrottle(ratePerSecond: Self.rateMax)
+
+    init(_ kernel: GatewayKernel, assets: AssetKit?) {
+        self.kernel = kernel
+        self.assets = assets
+    }
 
     package static let root = "/published/"
     /// Requests a second with one link at this node, whoever sends them.
@@ -36,16 +45,16 @@ package struct PublishedHandler: Sendable {
         guard ["GET", "HEAD"].contains(request.head.method) else {
             throw AssetFailure.wrongMethod("GET, HEAD")
         }
-        let now = self.handler.world.now
-        try self.handler.rates?.check(address: request.peer, at: now)
-        guard let kit = self.handler.assets else { throw AssetFailure.notFound }
+        let now = self.kernel.world.now
+        try self.kernel.rates.check(address: request.peer, at: now)
+        guard let kit = self.assets else { throw AssetFailure.notFound }
         try await kit.keepUp()
         let text = request.head.path.dropFirst(Self.root.count).prefix { $0 != "/" }
         let link: PublishedLink
         do throws(AssetTextRefusal) {
             link = try PublishedLink(
                 String(text), openedWith: kit.ciphers.links,
-                at: self.handler.world.wallMilliseconds)
+                at: self.kernel.world.wallMilliseconds)
         } catch {
             throw error == .expired ? AssetFailure.gone("the link has ended") : .notFound
         }
@@ -53,7 +62,7 @@ package struct PublishedHandler: Sendable {
             high: UInt64(truncatingIfNeeded: link.secret >> 64),
             low: UInt64(truncatingIfNeeded: link.secret)
         ).description
-        if let wait = self.handler.publishedReads.wait(of: secret, at: now) {
+        if let wait = self.reads.wait(of: secret, at: now) {
             throw ClientError(
                 .throttled, "too many requests with this link, retry later",
                 retryAfter: ClientError.seconds(wait))
@@ -61,14 +70,14 @@ package struct PublishedHandler: Sendable {
         guard try await kit.isOpen(link.database.container, link.database.owner) else {
             throw AssetFailure.notFound
         }
-        let room = AnswerRoom(of: self.handler.answers)
+        let room = AnswerRoom(of: self.kernel.answers)
         let query = RecordQuery(
             principal: Principal(kind: .system),
             .documents(
                 DocumentsAsk(database: link.database, .published(slot: link.slot, secret: secret))))
-        var read = try await self.handler.router.read(
+        var read = try await self.kernel.router.read(
             query.enveloped(), at: .database(link.database),
-            deadline: now + self.handler.limits.commandDeadline)
+            deadline: now + self.kernel.limits.commandDeadline)
         try room.keep(&read)
         guard
             case .documents(.content(let item, let version, let content)) = try RecordAnswer(
@@ -84,7 +93,7 @@ package struct PublishedHandler: Sendable {
         }
         var response = try await DocumentFiles.answer(
             content, request.head, headers, tag: tag, of: link.database,
-            in: DocumentFiles(self.handler),
+            in: DocumentFiles(self.assets, self.kernel),
             by: "\(SignInService.place(of: request.peer)) published")
         if response.held == nil { response.held = room }
         return response
@@ -114,7 +123,7 @@ package struct PublishedHandler: Sendable {
                 headers.set("Content-Range", ByteRange.contentRange(unsatisfiedOf: size))
             }
         }
-        if status >= 500 { self.handler.note(known, uuid: request.identity.uuid, cause: error) }
+        if status >= 500 { self.kernel.note(known, uuid: request.identity.uuid, cause: error) }
         if let retryAfter = known.retryAfter {
             headers.set("Retry-After", String(retryAfter))
             if status < 500 { status = 429 }

@@ -49,7 +49,7 @@ struct FeedService: Sendable {
 
     /// `changes/zone`. Each zone has its own page or its own error.
     func zoneChanges(_ input: Input) async throws -> Bytes {
-        let maximum = self.exchange.handler.limits.operationCountMax
+        let maximum = self.exchange.kernel.limits.operationCountMax
         let shape = try AnswerShape(input)
         let limit = try input.resultsLimit(max: maximum) ?? maximum
         let reverse = try input.flag("reverse") ?? false
@@ -90,7 +90,7 @@ struct FeedService: Sendable {
                         self.exchange.place(request.address)?.zone
                             ?? self.exchange.echo(request.address))
                     $0.writeMembers(of: item)
-                    if self.exchange.handler.settings.changesErrorsCarryTokens {
+                    if self.exchange.kernel.settings.changesErrorsCarryTokens {
                         $0.member("syncToken", "")
                         $0.member("moreComing", false)
                     }
@@ -104,7 +104,7 @@ struct FeedService: Sendable {
 
     /// `records/changes`: one zone, and its error is the request's.
     func recordChanges(_ input: Input) async throws -> Bytes {
-        let maximum = self.exchange.handler.limits.operationCountMax
+        let maximum = self.exchange.kernel.limits.operationCountMax
         let address = try input["zoneID"].map { value throws(InputRefusal) in
             try ZoneAddress(value, key: "zoneID")
         }
@@ -200,7 +200,7 @@ struct FeedService: Sendable {
     /// `changes/database`, and `zones/changes` under its older names.
     func databaseChanges(_ input: Input, as kind: FeedToken.Kind) async throws -> Bytes {
         let tokenKey = kind == .meta ? "metaSyncToken" : "syncToken"
-        let maximum = self.exchange.handler.limits.operationCountMax
+        let maximum = self.exchange.kernel.limits.operationCountMax
         let limit = try input.resultsLimit(max: maximum) ?? maximum
         let page = try await self.page(after: try input.string(tokenKey), as: kind, limit: limit)
         return self.written(page, as: kind)
@@ -251,7 +251,7 @@ struct FeedService: Sendable {
     ) async throws -> (data: Bytes, token: String)? {
         let request = ChangesRequest(
             address: ZoneAddress(name: name, owner: nil), shape: AnswerShape(), token: token,
-            limit: self.exchange.handler.limits.operationCountMax, reverse: false)
+            limit: self.exchange.kernel.limits.operationCountMax, reverse: false)
         let page = try await self.page(request, isSkipped: false)
         let isPlaced = token.map { !$0.isEmpty } ?? false
         guard !isPlaced || page.moreComing || !page.changes.isEmpty else { return nil }
@@ -268,7 +268,7 @@ struct FeedService: Sendable {
     /// The same of the database: an answer of `changes/database`.
     func livePage(after token: String?) async throws -> (data: Bytes, token: String)? {
         let page = try await self.page(
-            after: token, as: .database, limit: self.exchange.handler.limits.operationCountMax)
+            after: token, as: .database, limit: self.exchange.kernel.limits.operationCountMax)
         let isPlaced = token.map { !$0.isEmpty } ?? false
         guard !isPlaced || page.moreComing || !page.changes.isEmpty else { return nil }
         return (self.written(page, as: .database), page.token)
@@ -320,7 +320,7 @@ struct FeedService: Sendable {
         var restartCount = 0
         repeat {
             let answer = try await self.databaseAnswer(
-                after: after, limit: self.exchange.handler.limits.operationCountMax)
+                after: after, limit: self.exchange.kernel.limits.operationCountMax)
             if after != nil, case .zoneRefused(.positionExpired) = answer {
                 guard restartCount < Self.restartCountMax else {
                     throw ClientError(

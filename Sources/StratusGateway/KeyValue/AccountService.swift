@@ -35,12 +35,12 @@ struct AccountService: Sendable {
             object.member("available", true)
             object.member("identityToken", exchange.identityToken)
             object.key("keyValue")
-            object.write(page.use, exchange.handler.limits)
+            object.write(page.use, exchange.kernel.limits)
             object.key("storage")
             object.object {
                 $0.member("bytes", Int64(clamping: use.size))
                 $0.member("assetBytes", Int64(clamping: assets.size))
-                let quota = exchange.handler.limits.privateDatabaseSizeMax
+                let quota = exchange.kernel.limits.privateDatabaseSizeMax
                 if quota.raw != 0 { $0.member("bytesMax", quota.raw) }
             }
         }
@@ -51,7 +51,7 @@ struct AccountService: Sendable {
     private func mayUsePrivateData() async throws -> Bool {
         let exchange = self.exchange
         do {
-            _ = try await exchange.handler.authenticator.authenticate(
+            _ = try await exchange.kernel.authenticator.authenticate(
                 PresentedRequest(
                     head: exchange.head, container: exchange.route.container, scope: .private,
                     isSecure: exchange.isSecure))
@@ -68,6 +68,6 @@ extension Exchange {
     var identityToken: String {
         let place = FeedPlace(
             container: self.route.container, scope: .private, owner: self.caller, zone: nil)
-        return self.handler.tokens.identity(of: place.circumstances(0x21)).uuid
+        return self.kernel.tokens.identity(of: place.circumstances(0x21)).uuid
     }
 }

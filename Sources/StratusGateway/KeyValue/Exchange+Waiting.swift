@@ -30,28 +30,28 @@ extension Exchange {
         answer: @escaping @Sendable (Found) throws -> GatewayAnswer
     ) throws -> GatewayAnswer {
         guard self.mayWait else { throw InputRefusal.noRoomToWait }
-        let end = self.handler.world.now + wait
+        let end = self.kernel.world.now + wait
         let circumstances = place.circumstances(0x22, Bytes(name.utf8))
-        let seatName = self.handler.tokens.identity(of: circumstances)
+        let seatName = self.kernel.tokens.identity(of: circumstances)
         return .later { [self] in
-            let handler = self.handler
-            guard let seat = await handler.seats.take(Bytes(seatName.uuid.utf8)) else {
+            let kernel = self.kernel
+            guard let seat = await kernel.seats.take(Bytes(seatName.uuid.utf8)) else {
                 return try answer(before)
             }
             seat.watch([self.homeDatabase])
-            while !Task.isCancelled, !seat.isTold, handler.world.now < end {
+            while !Task.isCancelled, !seat.isTold, kernel.world.now < end {
                 let found = await inChildTask {
                     defer { self.turn.leave() }
                     // A partition that is away is asked again.
-                    return try? await look(handler.world.now + .seconds(5))
+                    return try? await look(kernel.world.now + .seconds(5))
                 }
                 if let found {
                     // Whoever has waited may have been signed out meanwhile.
                     try await self.judgeAgain()
                     return try answer(found)
                 }
-                let interval = PollService.interval(watchCount: handler.seats.watchCount)
-                await seat.wait(for: min(interval, end - handler.world.now))
+                let interval = PollService.interval(watchCount: kernel.seats.watchCount)
+                await seat.wait(for: min(interval, end - kernel.world.now))
             }
             return try answer(before)
         }

@@ -11,6 +11,9 @@ import StratusSealing
 /// The caller's key-value store: a device sends what it changed, and hears what others did.
 struct KeyValueService: Sendable {
     let exchange: Exchange
+    let counters: KeyValueCounters
+    /// Syncs that bring changes, by user.
+    let syncs: RequestThrottle?
 
     /// The longest wait of a `sync` that has nothing to tell.
     static let waitMax: Duration = .seconds(55)
@@ -19,14 +22,22 @@ struct KeyValueService: Sendable {
     /// Pages that one answer is made of: a store is small, so that is more than there are.
     private static let pageCountMax = 256
 
-    static let operations = [
-        GatewayOperation(
-            "values", of: .keyValue, methods: [.get, .post], in: .private, needs: .user
-        ) { exchange, _ in try await KeyValueService(exchange: exchange).values() },
-        GatewayOperation(
-            "sync", of: .keyValue, in: .private, needs: .user, patience: .heldIfAsked,
-            .collected { try await KeyValueService(exchange: $0).sync($1) }),
-    ]
+    static func operations(
+        _ counters: KeyValueCounters, _ settings: GatewaySettings
+    ) -> [GatewayOperation] {
+        let syncs = settings.keyValueRateMax.map { RequestThrottle($0, in: .seconds(60)) }
+        let service: @Sendable (Exchange) -> KeyValueService = {
+            KeyValueService(exchange: $0, counters: counters, syncs: syncs)
+        }
+        return [
+            GatewayOperation(
+                "values", of: .keyValue, methods: [.get, .post], in: .private, needs: .user
+            ) { exchange, _ in try await service(exchange).values() },
+            GatewayOperation(
+                "sync", of: .keyValue, in: .private, needs: .user, patience: .heldIfAsked,
+                .collected { try await service($0).sync($1) }),
+        ]
+    }
 
     /// `GET values`: every key with its value.
     func values() async throws -> Bytes {
@@ -93,7 +104,8 @@ struct KeyValueService: Sendable {
     private func wait(
         _ wait: Duration, _ device: String, _ found: Found, after position: FeedPosition?
     ) throws -> GatewayAnswer {
-        let service = KeyValueService(exchange: self.exchange.withoutBody)
+        let service = KeyValueService(
+            exchange: self.exchange.withoutBody, counters: self.counters, syncs: self.syncs)
         return try service.exchange.later(wait, for: device, after: found, at: self.place) {
             let found = try await service.read(after: position, until: $0)
             return found.isEmpty && !found.isFromStart ? nil : found
@@ -174,8 +186,8 @@ struct KeyValueService: Sendable {
         let container = self.exchange.route.container
         let caller =
             "\(self.exchange.caller) \(container.environment.name) \(container.container)"
-        if let wait = self.exchange.handler.keyValueSyncs?.wait(
-            of: caller, at: self.exchange.handler.world.now)
+        if let wait = self.syncs?.wait(
+            of: caller, at: self.exchange.kernel.world.now)
         {
             throw ClientError(
                 .throttled, "too many batches of changes, retry later",
@@ -186,7 +198,7 @@ struct KeyValueService: Sendable {
     /// Submits the changes. What is refused is noted in `ask`.
     /// - Returns: the keys whose state the client must be told, whatever it has heard before.
     private func take(_ ask: inout Ask, isFirst: Bool) async throws -> [String] {
-        let limit = self.exchange.handler.limits.keyValueSizeMax
+        let limit = self.exchange.kernel.limits.keyValueSizeMax
         var draws = self.exchange.draws()
         let command = RecordCommand.modifyKeyValues(
             ModifyKeyValues(
@@ -200,7 +212,7 @@ struct KeyValueService: Sendable {
         guard case .keyValues(let modified) = outcome else {
             throw RouteError.refused("an outcome of another kind")
         }
-        self.exchange.handler.keyValueCounters?.note(modified, count: ask.changes.count)
+        self.counters.note(modified, count: ask.changes.count)
         for refused in modified.refused {
             ask.refused.append((refused.key, ClientError(refused.reason, limit)))
         }
@@ -259,7 +271,7 @@ struct KeyValueService: Sendable {
         let exchange = self.exchange
         exchange.turn.leave()
         let query = RecordQuery(principal: exchange.principal, .keyValues(ask))
-        var answer = try await exchange.handler.router.read(
+        var answer = try await exchange.kernel.router.read(
             query.enveloped(), at: .database(ask.database), deadline: deadline)
         try exchange.room.keep(&answer)
         await exchange.turn.take(for: answer.body.count)
@@ -312,7 +324,7 @@ struct KeyValueService: Sendable {
         object.member("moreComing", found.moreComing)
         object.member("identityToken", self.exchange.identityToken)
         object.key("usage")
-        object.write(found.use, self.exchange.handler.limits)
+        object.write(found.use, self.exchange.kernel.limits)
     }
 }
 

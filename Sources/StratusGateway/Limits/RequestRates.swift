@@ -10,23 +10,23 @@ import StratusModel
 final class RequestRates: Sendable {
     /// Told with every answer: `RateLimit-Policy` as the IETF's draft on rate limit fields has it,
     /// the burst being what a window of two seconds allows.
-    let policy: String
+    /// Nil: nothing is limited.
+    let policy: String?
     private let address: RequestThrottle?
     private let container: RequestThrottle?
     private let token: RequestThrottle?
     private let caller: RequestThrottle?
 
-    /// Nil: nothing is limited.
-    init?(_ settings: GatewaySettings) {
+    init(_ settings: GatewaySettings) {
         let rates = [
             ("caller", settings.requestRateMax), ("token", settings.tokenRequestRateMax),
             ("container", settings.containerRequestRateMax),
             ("address", settings.addressRequestRateMax),
         ]
-        if rates.allSatisfy({ $0.1 == nil }) { return nil }
-        self.policy = rates.compactMap { name, rate in
+        let policies = rates.compactMap { name, rate in
             rate.map { "\"\(name)\";q=\(2 * $0);w=2" }
-        }.joined(separator: ", ")
+        }
+        self.policy = policies.isEmpty ? nil : policies.joined(separator: ", ")
         func throttle(_ rate: Int?) -> RequestThrottle? {
             rate.map { RequestThrottle(ratePerSecond: $0) }
         }

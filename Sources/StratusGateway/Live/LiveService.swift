@@ -36,14 +36,14 @@ struct LiveService: Sendable {
         try self.check(request)
         // A browser then connects no more.
         if request.places.allSatisfy({ $0 == .ended }) { return .nothing }
-        let handler = self.exchange.handler
+        let kernel = self.exchange.kernel
         let place = try self.enter()
-        let world = handler.world
+        let world = kernel.world
         let name = [world.random(), world.random(), world.random()].flatMap { word in
             withUnsafeBytes(of: word) { Bytes($0) }
         }
         // No other stream and no poll has a name of this length.
-        guard let seat = await handler.seats.take(name) else {
+        guard let seat = await kernel.seats.take(name) else {
             throw RouteError.notExecuted(retryAfter: .seconds(1))
         }
         let databases = self.databases(of: request)
@@ -66,12 +66,12 @@ struct LiveService: Sendable {
     }
 
     private func enter() throws -> LivePlace {
-        let settings = self.exchange.handler.settings
+        let settings = self.exchange.kernel.settings
         let user =
             self.exchange.authentication.account.map(String.init(describing:))
             ?? "\(self.exchange.route.tenant) \(self.exchange.caller)"
         do throws(LiveStreams.Refusal) {
-            return try self.exchange.handler.live.enter(
+            return try self.exchange.kernel.live.enter(
                 user, userMax: settings.userLiveStreamCountMax,
                 nodeMax: settings.liveStreamCountMax)
         } catch {
@@ -124,17 +124,17 @@ struct LiveService: Sendable {
         guard case .notifications(let text)? = request.feeds.last,
             let place = request.places.last, place != .ended
         else { return nil }
-        let handler = self.exchange.handler
-        guard let token = PollToken(text: text, handler.tokens) else {
+        let kernel = self.exchange.kernel
+        guard let token = PollToken(text: text, kernel.tokens) else {
             throw Self.unknownToken
         }
         var taken = TakenNews()
         if case .after(let text) = place {
             taken = try TakenNews(
                 text: text, at: Self.place(of: self.exchange),
-                of: token.name, openedWith: handler.tokens)
+                of: token.name, openedWith: kernel.tokens)
         }
-        var poll = PollService.Poll(handler: handler, token: token, seat: seat)
+        var poll = PollService.Poll(kernel: kernel, token: token, seat: seat)
         poll.stream = PollService.Poll.Stream(
             container: self.exchange.route.container, userRecordName: self.exchange.caller,
             besides: databases, feedCount: request.feeds.count - 1, taken: taken)

@@ -10,7 +10,7 @@ import StratusRuntime
 /// So a client that reads slowly has no queue here, and many changes are one page. `@unchecked`:
 /// pulled by one task at a time.
 final class LiveStream: ResponseBody, @unchecked Sendable {
-    private let handler: CloudKitHandler
+    private let kernel: GatewayKernel
     private let request: LiveRequest
     private let seat: PollSeat
     private let place: LivePlace
@@ -31,20 +31,20 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
         _ exchange: Exchange, _ request: LiveRequest, news: LiveNews?, seat: PollSeat,
         place: LivePlace
     ) {
-        self.handler = exchange.handler
+        self.kernel = exchange.kernel
         self.exchange = exchange
         self.request = request
         self.places = request.places
         self.news = news
         self.seat = seat
         self.place = place
-        let now = exchange.handler.world.now
+        let now = exchange.kernel.world.now
         self.end = now + LiveService.length
         self.nextBeat = now + LiveService.beat
         self.judgedAt = now
     }
 
-    private var now: MonotonicTime { self.handler.world.now }
+    private var now: MonotonicTime { self.kernel.world.now }
 
     func next() async throws -> Bytes? {
         self.room = nil
@@ -64,7 +64,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
                 return Bytes(":\n\n".utf8)
             }
             if found.hasMore { continue }
-            let interval = PollService.interval(watchCount: self.handler.seats.watchCount)
+            let interval = PollService.interval(watchCount: self.kernel.seats.watchCount)
             await self.seat.wait(for: min(interval, self.nextBeat - self.now, self.end - self.now))
         }
         self.isOver = true
@@ -152,7 +152,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
         let taken = news.poll.stream?.taken ?? TakenNews()
         let text = taken.text(
             at: LiveService.place(of: self.exchange), of: news.token.name,
-            sealedWith: self.handler.tokens)
+            sealedWith: self.kernel.tokens)
         var data = found.payload
         if data.last == UInt8(ascii: "\n") { data.removeLast() }
         // What fires once is deleted when the client shows that it has taken it: by connecting
@@ -175,7 +175,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
     private func ended(_ index: Int, by error: any Error) -> Bytes? {
         let error = ClientError(error)
         guard FeedService.isAboutOneZone(error) else {
-            self.handler.note(error, uuid: "live", cause: error)
+            self.kernel.note(error, uuid: "live", cause: error)
             return nil
         }
         self.places[index] = .ended

@@ -30,7 +30,7 @@ struct PollService: Sendable {
     /// Events that a follower may have looked at in vain before it is moved.
     private static let idleEventCountMax: UInt64 = 1_000
 
-    let handler: CloudKitHandler
+    let kernel: GatewayKernel
 
     static func isPoll(_ path: String) -> Bool { path == Self.path }
 
@@ -39,15 +39,15 @@ struct PollService: Sendable {
             return HTTPResponse(status: 405, headers: ["Allow": "GET, HEAD"])
         }
         guard let text = URLQuery(request.head.query)?["tok"],
-            let token = PollToken(text: text, self.handler.tokens)
+            let token = PollToken(text: text, self.kernel.tokens)
         else { return await self.unknown() }
-        guard let seat = await self.handler.seats.take(token.bytes) else { return Self.nothing() }
-        return await self.hold(Poll(handler: self.handler, token: token, seat: seat))
+        guard let seat = await self.kernel.seats.take(token.bytes) else { return Self.nothing() }
+        return await self.hold(Poll(kernel: self.kernel, token: token, seat: seat))
     }
 
     /// Asks in child tasks, so that a poll that waits takes little memory.
     private func hold(_ opening: Poll) async -> HTTPResponse {
-        let end = self.handler.world.now + Self.hold
+        let end = self.kernel.world.now + Self.hold
         let soon = self.soon
         var poll: Poll
         switch await inChildTask({ await opening.opened(until: soon) }) {
@@ -55,19 +55,19 @@ struct PollService: Sendable {
         case .success(nil): return await self.unknown()
         case .failure: return Self.failed()
         }
-        while !Task.isCancelled, !poll.seat.isTold, self.handler.world.now < end {
+        while !Task.isCancelled, !poll.seat.isTold, self.kernel.world.now < end {
             let (before, soon) = (poll, self.soon)
             let found: Poll.Found?
             (found, poll) = await inChildTask { await before.looked(until: soon) }
             if let found { return self.answer(found, poll) }
             if poll.hasMore { continue }
-            let interval = Self.interval(watchCount: self.handler.seats.watchCount)
-            await poll.seat.wait(for: min(interval, end - self.handler.world.now))
+            let interval = Self.interval(watchCount: self.kernel.seats.watchCount)
+            await poll.seat.wait(for: min(interval, end - self.kernel.world.now))
         }
         return Self.nothing()
     }
 
-    private var soon: MonotonicTime { self.handler.world.now + Self.patience }
+    private var soon: MonotonicTime { self.kernel.world.now + Self.patience }
 
     private func answer(_ found: Poll.Found, _ poll: Poll) -> HTTPResponse {
         HTTPResponse(
@@ -88,9 +88,9 @@ struct PollService: Sendable {
     }
 
     private func unknown() async -> HTTPResponse {
-        if self.handler.seats.enterUnknown() {
+        if self.kernel.seats.enterUnknown() {
             try? await Task.sleep(for: Self.unknownHold)
-            self.handler.seats.leaveUnknown()
+            self.kernel.seats.leaveUnknown()
         }
         return HTTPResponse(status: 410)
     }
@@ -115,7 +115,7 @@ struct PollService: Sendable {
             var spent: String?
         }
 
-        let handler: CloudKitHandler
+        let kernel: GatewayKernel
         let token: PollToken
         let seat: PollSeat
         private var places: [Place] = []
@@ -165,15 +165,15 @@ struct PollService: Sendable {
         /// Whether nobody is told any more.
         var isNobodys: Bool { self.places.isEmpty }
 
-        init(handler: CloudKitHandler, token: PollToken, seat: PollSeat) {
-            self.handler = handler
+        init(kernel: GatewayKernel, token: PollToken, seat: PollSeat) {
+            self.kernel = kernel
             self.token = token
             self.seat = seat
         }
 
         /// - Returns: false for a token that is not known any more, or is nobody's.
         mutating func open(until deadline: MonotonicTime) async throws -> Bool {
-            let devices = DeviceStore(router: self.handler.router, world: self.handler.world)
+            let devices = DeviceStore(router: self.kernel.router, world: self.kernel.world)
             guard
                 let stored = try await devices.device(self.token.device, until: deadline)
             else { return false }
@@ -184,7 +184,7 @@ struct PollService: Sendable {
                 if let stream, !stream.tells(registration) { continue }
                 let layout: ContainerLayout
                 do {
-                    layout = try await self.handler.authenticator.layout(
+                    layout = try await self.kernel.authenticator.layout(
                         of: registration.container)
                 } catch {
                     failure = error
@@ -206,7 +206,7 @@ struct PollService: Sendable {
                 // Where every session has ended, the token has too.
                 return false
             }
-            let left = stored.expiresAtMilliseconds - self.handler.world.wallMilliseconds
+            let left = stored.expiresAtMilliseconds - self.kernel.world.wallMilliseconds
             if left < PollToken.life.clampedNanoseconds / 1_000_000 {
                 // Used for the first time in an hour.
                 try await devices.change(self.token.device, until: deadline) {
@@ -214,7 +214,7 @@ struct PollService: Sendable {
                 }
             }
             self.isPartial = failure != nil
-            self.first = Int(self.handler.world.random() % UInt64(self.places.count))
+            self.first = Int(self.kernel.world.random() % UInt64(self.places.count))
             self.seat.watch(
                 Set(self.places.map(\.database)).union(self.stream?.besides ?? []),
                 questionCount: self.places.count + (self.stream?.feedCount ?? 0))
@@ -310,7 +310,7 @@ struct PollService: Sendable {
             place.position = news.position
             if let hit = news.hit {
                 // Somebody else may have taken the token over while the poll was held.
-                let devices = DeviceStore(router: self.handler.router, world: self.handler.world)
+                let devices = DeviceStore(router: self.kernel.router, world: self.kernel.world)
                 let device = try await devices.device(self.token.device, until: deadline)?.device
                 guard let device, device.registrations.contains(place.registration) else {
                     self.hasMore = try await self.open(until: deadline)
@@ -371,7 +371,7 @@ struct PollService: Sendable {
                 .news(
                     NewsAsk(
                         database: place.database, token: self.token.name, after: place.position)))
-            let answer = try await self.handler.router.read(
+            let answer = try await self.kernel.router.read(
                 query.enveloped(), at: .database(place.database), deadline: deadline)
             guard case .news(let news) = try RecordAnswer(decoding: answer.body),
                 news.follower != nil
@@ -386,7 +386,7 @@ struct PollService: Sendable {
                 container: place.registration.container, database: place.database,
                 subscriber: place.registration.userRecordName,
                 nid: PushPayload.nid(
-                    of: hit.event, in: place.database, self.handler.tokens), hit: hit)
+                    of: hit.event, in: place.database, self.kernel.tokens), hit: hit)
             return Found(
                 payload: payload.bytes(), place: place, from: follower, to: news.position,
                 spent: hit.subscription.firesOnce ? hit.subscription.id : nil)
@@ -397,12 +397,7 @@ struct PollService: Sendable {
             _ place: Place, until deadline: MonotonicTime
         ) async throws -> Principal? {
             let registration = place.registration
-            guard let people = self.handler.people else {
-                return Principal(
-                    kind: registration.isServerKey ? .serverKey : .user,
-                    userRecordName: registration.userRecordName)
-            }
-            guard let listener = try await people.authenticator.listener(registration),
+            guard let listener = try await self.kernel.authenticator.listener(registration),
                 !(listener.isRestricted && place.database.scope == .private)
             else { return nil }
             return listener.principal
@@ -413,9 +408,9 @@ struct PollService: Sendable {
             until deadline: MonotonicTime
         ) async throws {
             if let spent {
-                let layout = try await self.handler.authenticator.layout(
+                let layout = try await self.kernel.authenticator.layout(
                     of: place.registration.container)
-                try await SpentCopies(router: self.handler.router, world: self.handler.world)
+                try await SpentCopies(router: self.kernel.router, world: self.kernel.world)
                     .delete(
                         spent, firedIn: place.database, of: place.registration, layout,
                         until: deadline)
@@ -433,11 +428,11 @@ struct PollService: Sendable {
                     token: self.token.name, step)
             ).enveloped(
                 container: place.registration.container,
-                identity: self.handler.world.drawIdentity(),
-                deadlineMilliseconds: self.handler.world.wallMilliseconds + 10_000
-                    + self.handler.router.leadMilliseconds,
+                identity: self.kernel.world.drawIdentity(),
+                deadlineMilliseconds: self.kernel.world.wallMilliseconds + 10_000
+                    + self.kernel.router.leadMilliseconds,
                 schemaVersion: 0, principal: Principal(kind: .system))
-            _ = try await self.handler.router.submit(
+            _ = try await self.kernel.router.submit(
                 command, to: .database(place.database), deadline: deadline)
         }
     }
@@ -470,7 +465,7 @@ private final class PolledBody: ResponseBody {
         // Where this fails, the next poll brings it again under the same identity.
         try? await self.poll.advance(
             self.found.place, self.found.from, self.found.to, self.found.spent,
-            until: self.poll.handler.world.now + self.patience)
+            until: self.poll.kernel.world.now + self.patience)
         return nil
     }
 }

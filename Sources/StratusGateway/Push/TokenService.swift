@@ -9,17 +9,28 @@ import StratusSealing
 /// Poll tokens, drawn and registered in further containers, and the devices of push providers.
 struct TokenService: Sendable {
     let exchange: Exchange
+    /// Nil where nobody has an account.
+    let people: SignInService?
+    /// Nil where nothing is sent to push providers.
+    let push: PushRegistry?
 
     /// Documented below a database; clients send it below a device.
-    static let operations = [GatewayService.database, .device].flatMap { service in
-        [
-            GatewayOperation("tokens/create", of: service, in: .all, needs: .user) {
-                try await TokenService(exchange: $0).create($1)
-            },
-            GatewayOperation("tokens/register", of: service, in: .all, needs: .user) {
-                try await TokenService(exchange: $0).register($1)
-            },
-        ]
+    static func operations(
+        _ people: SignInService?, _ push: PushRegistry?
+    ) -> [GatewayOperation] {
+        let tokens: @Sendable (Exchange) -> TokenService = {
+            TokenService(exchange: $0, people: people, push: push)
+        }
+        return [GatewayService.database, .device].flatMap { service in
+            [
+                GatewayOperation("tokens/create", of: service, in: .all, needs: .user) {
+                    try await tokens($0).create($1)
+                },
+                GatewayOperation("tokens/register", of: service, in: .all, needs: .user) {
+                    try await tokens($0).register($1)
+                },
+            ]
+        }
     }
 
     /// `tokens/create`: a token of its own for each page of a browser.
@@ -27,8 +38,8 @@ struct TokenService: Sendable {
         guard let environment = try self.environment(input) else {
             throw InputRefusal.missingKey("apnsEnvironment")
         }
-        let world = self.exchange.handler.world
-        let token = PollToken(drawnBy: { world.random() }, self.exchange.handler.tokens)
+        let world = self.exchange.kernel.world
+        let token = PollToken(drawnBy: { world.random() }, self.exchange.kernel.tokens)
         return try await self.register(token, environment)
     }
 
@@ -40,7 +51,7 @@ struct TokenService: Sendable {
             return try await self.register(endpoint, input, environment)
         }
         let text = try input.requiredString("apnsToken")
-        if let token = PollToken(text: text, self.exchange.handler.tokens) {
+        if let token = PollToken(text: text, self.exchange.kernel.tokens) {
             return try await self.register(token, environment)
         }
         return try await self.register(deviceToken: text, input, environment)
@@ -97,7 +108,7 @@ struct TokenService: Sendable {
         }
         do throws(AddressGuard.Refusal) {
             _ = try AddressGuard.endpoint(
-                endpoint, allowsPrivate: self.exchange.handler.push?.allowsPrivate ?? false)
+                endpoint, allowsPrivate: self.push?.allowsPrivate ?? false)
         } catch {
             throw ClientError(.badRequest, "endpoint: no push service on the internet (\(error))")
         }
@@ -121,7 +132,7 @@ struct TokenService: Sendable {
         var life = PushAddress.life
         if let end = input["expirationTime"]?.wholeInt64 {
             let (left, isOverflow) = end.subtractingReportingOverflow(
-                self.exchange.handler.world.wallMilliseconds)
+                self.exchange.kernel.world.wallMilliseconds)
             guard !isOverflow, left > 0 else {
                 throw InputRefusal.unexpectedInput(key: "expirationTime")
             }
@@ -147,13 +158,13 @@ struct TokenService: Sendable {
         _ asked: Environment?, life: Duration
     ) async throws -> Environment {
         let registration = self.registration()
-        let handler = self.exchange.handler
-        let name = DeviceName(address, handler.tokens)
+        let kernel = self.exchange.kernel
+        let name = DeviceName(address, kernel.tokens)
         try await self.admit(name, of: registration)
         let provider = Device.Provider(
             kind, topic: topic, isGuessed: asked == nil,
-            registeredAtMilliseconds: handler.world.wallMilliseconds,
-            address: address.sealed(for: name, handler.tokens))
+            registeredAtMilliseconds: kernel.world.wallMilliseconds,
+            address: address.sealed(for: name, kernel.tokens))
         let environment = try await self.list(
             registration, name, asked, provider: provider, life: life)
         try await self.follow(registration, name.bytes, as: .device)
@@ -166,10 +177,10 @@ struct TokenService: Sendable {
 
     /// Refuses a device that is not known yet if its user registers too many.
     private func admit(_ name: DeviceName, of registration: Device.Registration) async throws {
-        let handler = self.exchange.handler
-        let devices = DeviceStore(router: handler.router, world: handler.world)
+        let kernel = self.exchange.kernel
+        let devices = DeviceStore(router: kernel.router, world: kernel.world)
         guard try await devices.device(name, until: self.exchange.deadline) == nil,
-            let store = handler.push?.keys.store
+            let store = self.push?.keys.store
         else { return }
         let counter = IdentityKey(
             .counter, of: IdentityKey.home(registration.container),
@@ -194,7 +205,7 @@ struct TokenService: Sendable {
                         database: database, subscriber: registration.userRecordName,
                         token: token, as: follower, .begin)),
                 to: .database(database), schema: Schema(), as: Principal(kind: .system),
-                identity: self.exchange.handler.world.drawIdentity())
+                identity: self.exchange.kernel.world.drawIdentity())
             if case .refused(let refusal) = outcome { throw ClientError(refusal) }
         }
     }
@@ -203,8 +214,8 @@ struct TokenService: Sendable {
         _ registration: Device.Registration, _ name: DeviceName, _ asked: Environment?,
         provider: Device.Provider? = nil, life: Duration
     ) async throws -> Environment {
-        let handler = self.exchange.handler
-        let devices = DeviceStore(router: handler.router, world: handler.world)
+        let kernel = self.exchange.kernel
+        let devices = DeviceStore(router: kernel.router, world: kernel.world)
         var environment = asked ?? registration.container.environment
         try await devices.change(name, until: self.exchange.deadline) { device in
             if asked == nil, let known = device?.environment { environment = known }
@@ -228,14 +239,14 @@ struct TokenService: Sendable {
     private var session: Device.Registration.Session? {
         guard self.exchange.authentication.account != nil,
             let text = self.exchange.authentication.webAuthToken,
-            let token = self.exchange.handler.people?.authenticator.session(
+            let token = self.people?.authenticator.session(
                 text, in: self.exchange.route.container)
         else { return nil }
         return Device.Registration.Session(account: token.account, session: token.session)
     }
 
     private func keys() async throws -> PushKeys.Known? {
-        try await self.exchange.handler.push?.keys.known(of: self.exchange.route.container)
+        try await self.push?.keys.known(of: self.exchange.route.container)
     }
 
     private func answer(
@@ -256,7 +267,7 @@ struct TokenService: Sendable {
 
     /// Where browsers reach the cluster: the sign-in page's place, else where this request came.
     private var base: String {
-        if let base = self.exchange.handler.people?.authenticator.signInBase { return base }
+        if let base = self.people?.authenticator.signInBase { return base }
         return (self.exchange.isSecure ? "https://" : "http://")
             + (self.exchange.head.headers["Host"] ?? "127.0.0.1:8080")
     }

@@ -22,7 +22,7 @@ struct QueryService: Sendable {
 
     /// `records/query`.
     func query(_ input: Input) async throws -> Bytes {
-        let request = try QueryRequest(input, limits: self.exchange.handler.limits)
+        let request = try QueryRequest(input, limits: self.exchange.kernel.limits)
         guard let target = try self.target(of: request) else {
             // Every zone of a shared database that has none.
             return try await self.queryAnswer(records: [], marker: nil, zone: nil, request: request)
@@ -43,8 +43,8 @@ struct QueryService: Sendable {
                 try ContinuationMarker.cursor(
                     marker, of: writer.bytes, at: place, openedWith: self.exchange.cipher)
             },
-            touchCountMax: self.exchange.handler.limits.queryTouchCountMax,
-            requiresIndexes: self.exchange.handler.settings.requiresIndexes(
+            touchCountMax: self.exchange.kernel.limits.queryTouchCountMax,
+            requiresIndexes: self.exchange.kernel.settings.requiresIndexes(
                 in: self.exchange.route.container.environment))
         let page = try await self.page(ask, of: target, schema: schema)
         let marker = page.next.map {
@@ -71,7 +71,7 @@ struct QueryService: Sendable {
                 database: target.buckets == nil ? target.database : target.place.home,
                 zone: target.isZoneWide ? nil : target.zone.name,
                 predicate: predicate, limit: 1, touchCountMax: 1,
-                requiresIndexes: self.exchange.handler.settings.requiresIndexes(
+                requiresIndexes: self.exchange.kernel.settings.requiresIndexes(
                     in: self.exchange.route.container.environment)), schema: schema)
         guard let type = schema.type(named: request.recordType) else {
             throw ClientError(
@@ -95,7 +95,7 @@ struct QueryService: Sendable {
             } catch {
                 var writer = JSONWriter()
                 writer.writeFailure(
-                    ClientError(error), uuid: self.exchange.handler.world.drawIdentity().uuid)
+                    ClientError(error), uuid: self.exchange.kernel.world.drawIdentity().uuid)
                 answers.append(writer.finish())
             }
         }
@@ -171,7 +171,7 @@ struct QueryService: Sendable {
         try await self.requireUserFor(type)
         let reader = PredicateReader(
             type: type, fields: fields,
-            operandCountMax: self.exchange.handler.limits.queryOperandCountMax)
+            operandCountMax: self.exchange.kernel.limits.queryOperandCountMax)
         return (try reader.predicate(request), schema)
     }
 

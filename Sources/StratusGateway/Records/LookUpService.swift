@@ -14,7 +14,7 @@ struct LookUpService: Sendable {
         var names: [String] = []
         var shapes: [AnswerShape] = []
         for element in try input.requiredElements(
-            "records", limit: self.exchange.handler.limits.operationCountMax)
+            "records", limit: self.exchange.kernel.limits.operationCountMax)
         {
             if let name = element.string {
                 names.append(name)
@@ -92,7 +92,7 @@ struct LookUpService: Sendable {
         var (items, zone, share) = try await self.piece(of: names, at: place)
         if items.count == names.count { return (items, zone) }
         let reading = LongWork.Turn(
-            at: self.exchange.handler.longReads, for: self.exchange.route.tenant)
+            at: self.exchange.kernel.longReads, for: self.exchange.route.tenant)
         defer { reading.leave() }
         if !reading.takeAtOnce() {
             self.exchange.room.drop(share)

@@ -18,7 +18,7 @@ struct ModifyService: Sendable {
     /// error; the others go to the partition, unless the batch is atomic.
     func modify(_ input: Input) async throws -> Bytes {
         var draws = self.exchange.draws()
-        let request = try ModifyRequest(input, limits: self.exchange.handler.limits, draws: &draws)
+        let request = try ModifyRequest(input, limits: self.exchange.kernel.limits, draws: &draws)
         let place = try self.exchange.requiredPlace(request.zone)
         let isAtomic = try self.isAtomic(request.atomic, in: place)
         let batch = try await self.compile(request, at: place, isAtomic: isAtomic)
@@ -204,7 +204,7 @@ struct ModifyService: Sendable {
                     caller: self.exchange.caller, receipts: self.exchange.receipts,
                     sealer: sealer),
                 isProduction: self.exchange.route.container.environment == .production,
-                growsSchema: self.exchange.handler.settings.growsSchema(
+                growsSchema: self.exchange.kernel.settings.growsSchema(
                     in: self.exchange.route.container.environment),
                 storedTypes: storedTypes)
             var compiled = request.operations.map { compiler.compile($0) }
@@ -217,7 +217,7 @@ struct ModifyService: Sendable {
             if !isFresh {
                 // The schema in memory may be older than what somebody just made.
                 isFresh = true
-            } else if self.exchange.handler.settings.growsSchema(
+            } else if self.exchange.kernel.settings.growsSchema(
                 in: self.exchange.route.container.environment),
                 !hasGrown
             {
@@ -248,18 +248,17 @@ struct ModifyService: Sendable {
         }
     }
 
-    /// What seals the encrypted fields of a request. Nil where it has none, or nothing can be
-    /// sealed.
+    /// What seals the encrypted fields of a request. Nil where it has none.
     private func sealer(
         _ request: ModifyRequest, _ schema: Schema, _ storedTypes: [String: String],
         _ place: ZonePlace
     ) async throws -> FieldSealer? {
-        guard place.database.scope == .private, let keys = self.exchange.handler.keys,
+        guard place.database.scope == .private,
             request.operations.contains(where: {
                 OperationCompiler.needsSealing($0, by: schema, storedTypes: storedTypes)
             })
         else { return nil }
-        return try await keys.fieldSealer(of: place.database)
+        return try await self.exchange.kernel.keys.fieldSealer(of: place.database)
     }
 
     /// Returns what is refused whatever the schema becomes: a record that exists, another tag, a
@@ -411,7 +410,7 @@ struct ModifyService: Sendable {
             case .refused: break
             }
         }
-        let counts = self.exchange.handler.settings.counts
+        let counts = self.exchange.kernel.settings.counts
         if saved > 0 { counts.saved.add(saved) }
         if deleted > 0 { counts.deleted.add(deleted) }
     }

@@ -25,7 +25,7 @@ struct RecordService: Sendable {
     /// one alone is the request's error, several have an error each.
     func resolve(_ input: Input) async throws -> Bytes {
         let guids = try input.requiredElements(
-            "shortGUIDs", limit: self.exchange.handler.limits.operationCountMax
+            "shortGUIDs", limit: self.exchange.kernel.limits.operationCountMax
         ).map { element throws(InputRefusal) in
             if let text = element.string { return text }
             return try Input(element, at: "shortGUIDs").requiredString("value")

@@ -15,7 +15,7 @@ package struct Route: Sendable {
     /// Reads `/database/1/<container>/<environment>/<database>/<operation>`, and the paths of other
     /// services. The path is as the client sent it: each segment is decoded here, and nothing else
     /// may rewrite it.
-    package init(path: String, in table: OperationTable = .standard) throws(InputRefusal) {
+    package init(path: String, in table: OperationTable) throws(InputRefusal) {
         // Every request comes by here more than once: bytes, not characters.
         var rest = Bytes(path.utf8)[...]
         // A trailing slash is an empty last segment: some clients join paths so.

@@ -72,7 +72,7 @@ struct SubscriptionReader {
             throw ClientError(
                 .badRequest, "query subscriptions are not supported in the shared database")
         }
-        var request = try QueryRequest(input, limits: self.exchange.handler.limits)
+        var request = try QueryRequest(input, limits: self.exchange.kernel.limits)
         // A zone that is named limits, whatever zoneWide says; without one all zones are meant.
         request.zoneWide = request.zone == nil
         guard request.filters.count <= Self.filterCountMax else {

@@ -34,7 +34,7 @@ struct SubscriptionService: Sendable {
     /// `subscriptions/lookup`: IDs in objects or as plain strings.
     func lookUp(_ input: Input) async throws -> Bytes {
         let ids = try input.requiredElements(
-            "subscriptions", limit: self.exchange.handler.limits.operationCountMax
+            "subscriptions", limit: self.exchange.kernel.limits.operationCountMax
         ).map { element throws(InputRefusal) in try Self.id(element) }
         let found = try await self.found(ids)
         return self.answer { array in
@@ -51,7 +51,7 @@ struct SubscriptionService: Sendable {
     /// `subscriptions/modify`: in order, all attempted.
     func modify(_ input: Input) async throws -> Bytes {
         let elements = try input.requiredElements(
-            "operations", limit: self.exchange.handler.limits.operationCountMax)
+            "operations", limit: self.exchange.kernel.limits.operationCountMax)
         guard !elements.isEmpty else { throw InputRefusal.missingKey("operations") }
         var draws = self.exchange.draws()
         var items: [(id: String, read: Result<ModifySubscriptions.Operation, ClientError>)] = []

@@ -6,7 +6,7 @@ extension UserService {
     /// `users/appPasswords`: lists the caller's app passwords for this container, makes one or
     /// revokes one.
     func appPasswords(_ input: Input) async throws -> Bytes {
-        guard let people = self.exchange.handler.people,
+        guard let people,
             let account = self.exchange.authentication.account
         else {
             throw ClientError(

@@ -12,47 +12,65 @@ import StratusRecords
 /// look-ups count per caller.
 struct UserService: Sendable {
     let exchange: Exchange
+    /// Nil where nobody has an account.
+    let people: SignInService?
+    /// Look-ups of people, by caller.
+    let lookUps: RequestThrottle?
 
-    static let operations = [
-        // Some clients ask the private database who they are.
-        GatewayOperation(
-            "users/current", methods: [.get, .post], in: [.public, .private], needs: .user
-        ) { exchange, _ in try await UserService(exchange: exchange).current() },
-        GatewayOperation(
-            "users/caller", methods: [.get, .post], in: [.public, .private], needs: .user
-        ) { exchange, _ in try await UserService(exchange: exchange).current() },
-        GatewayOperation("users/discover", methods: [.get, .post], in: .public, needs: .user) {
-            try await UserService(exchange: $0).discover($1)
-        },
-        GatewayOperation("users/lookup/email", in: .public, needs: .user) {
-            try await UserService(exchange: $0).lookUp($1, byEmail: true)
-        },
-        GatewayOperation("users/lookup/id", in: .public, needs: .user) {
-            try await UserService(exchange: $0).lookUp($1, byEmail: false)
-        },
-        GatewayOperation(
-            "users/lookup/contacts", methods: [.get, .post], in: .public, needs: .user
-        ) { exchange, _ in UserService(exchange: exchange).contacts() },
-        GatewayOperation("users/restrict", in: .private, needs: .user) { exchange, _ in
-            try await UserService(exchange: exchange).restrict(true)
-        },
-        GatewayOperation("users/unrestrict", in: .private, needs: .user) { exchange, _ in
-            try await UserService(exchange: exchange).restrict(false)
-        },
-        // Ours: ends the session, or all of the user's.
-        GatewayOperation("users/signOut", in: [.public, .private], needs: .user) {
-            try await UserService(exchange: $0).signOut($1)
-        },
-        // Ours: the passwords of programs that mount documents.
-        GatewayOperation("users/appPasswords", in: .private, needs: .user) {
-            try await UserService(exchange: $0).appPasswords($1)
-        },
-    ]
+    static func operations(
+        _ people: SignInService?, _ settings: GatewaySettings
+    ) -> [GatewayOperation] {
+        let lookUps = settings.userLookUpRateMax.map { RequestThrottle($0, in: .seconds(60)) }
+        let service: @Sendable (Exchange) -> UserService = {
+            UserService(exchange: $0, people: people, lookUps: lookUps)
+        }
+        return Self.operations(of: service)
+    }
+
+    private static func operations(
+        of service: @escaping @Sendable (Exchange) -> UserService
+    ) -> [GatewayOperation] {
+        [
+            // Some clients ask the private database who they are.
+            GatewayOperation(
+                "users/current", methods: [.get, .post], in: [.public, .private], needs: .user
+            ) { exchange, _ in try await service(exchange).current() },
+            GatewayOperation(
+                "users/caller", methods: [.get, .post], in: [.public, .private], needs: .user
+            ) { exchange, _ in try await service(exchange).current() },
+            GatewayOperation("users/discover", methods: [.get, .post], in: .public, needs: .user) {
+                try await service($0).discover($1)
+            },
+            GatewayOperation("users/lookup/email", in: .public, needs: .user) {
+                try await service($0).lookUp($1, byEmail: true)
+            },
+            GatewayOperation("users/lookup/id", in: .public, needs: .user) {
+                try await service($0).lookUp($1, byEmail: false)
+            },
+            GatewayOperation(
+                "users/lookup/contacts", methods: [.get, .post], in: .public, needs: .user
+            ) { exchange, _ in service(exchange).contacts() },
+            GatewayOperation("users/restrict", in: .private, needs: .user) { exchange, _ in
+                try await service(exchange).restrict(true)
+            },
+            GatewayOperation("users/unrestrict", in: .private, needs: .user) { exchange, _ in
+                try await service(exchange).restrict(false)
+            },
+            // Ours: ends the session, or all of the user's.
+            GatewayOperation("users/signOut", in: [.public, .private], needs: .user) {
+                try await service($0).signOut($1)
+            },
+            // Ours: the passwords of programs that mount documents.
+            GatewayOperation("users/appPasswords", in: .private, needs: .user) {
+                try await service($0).appPasswords($1)
+            },
+        ]
+    }
 
     /// `users/current` and `users/caller`: the keys of both dictionaries, which every client reads.
     func current() async throws -> Bytes {
         var profile: Account?
-        if let people = self.exchange.handler.people,
+        if let people,
             let account = self.exchange.authentication.account
         {
             profile = try await people.accounts.account(account)
@@ -84,7 +102,7 @@ struct UserService: Sendable {
         }
         var asks: [Lookup] = []
         for element in try input.requiredElements(
-            "lookupInfos", limit: self.exchange.handler.limits.operationCountMax)
+            "lookupInfos", limit: self.exchange.kernel.limits.operationCountMax)
         {
             asks.append(try Lookup(try Input(element, at: "lookupInfos")))
         }
@@ -111,7 +129,7 @@ struct UserService: Sendable {
     func lookUp(_ input: Input, byEmail isByEmail: Bool) async throws -> Bytes {
         var asks: [Lookup] = []
         for element in try input.requiredElements(
-            "users", limit: self.exchange.handler.limits.operationCountMax)
+            "users", limit: self.exchange.kernel.limits.operationCountMax)
         {
             let item = try Input(element, at: "users")
             asks.append(
@@ -149,7 +167,7 @@ struct UserService: Sendable {
     /// `users/restrict` and `users/unrestrict`: closes a private database to its owner, and opens
     /// it.
     func restrict(_ isRestricted: Bool) async throws -> Bytes {
-        if let people = self.exchange.handler.people,
+        if let people,
             let account = self.exchange.authentication.account
         {
             try await people.access.changeUser(
@@ -163,7 +181,7 @@ struct UserService: Sendable {
     /// `users/signOut`: ends this session; with `everywhere` all of the user's.
     func signOut(_ input: Input) async throws -> Bytes {
         let everywhere = try input.flag("everywhere") ?? false
-        if let people = self.exchange.handler.people,
+        if let people,
             let account = self.exchange.authentication.account,
             let text = self.exchange.authentication.webAuthToken,
             let token = people.authenticator.session(text, in: self.exchange.route.container)
@@ -222,13 +240,13 @@ struct UserService: Sendable {
     private func find(_ asks: [Lookup]) async throws -> [(ask: Lookup, found: Found?)] {
         let subjects = asks.map { self.subject(of: $0) }
         let others = Set(subjects.compactMap { $0 }).count
-        let begun = self.exchange.handler.world.now
-        if others > 0, let people = self.exchange.handler.people {
+        let begun = self.exchange.kernel.world.now
+        if others > 0, let people {
             let container = self.exchange.route.container
             let caller =
                 "\(self.exchange.caller) \(container.environment.name) \(container.container)"
             let now = people.accounts.store.world.now
-            if let wait = self.exchange.handler.userLookUps?.wait(
+            if let wait = self.lookUps?.wait(
                 of: caller, at: now, count: others)
             {
                 throw ClientError(
@@ -262,7 +280,7 @@ struct UserService: Sendable {
     private func awaitEvenTime(since begun: MonotonicTime, subjectCount: Int) async {
         let step = Self.answerDelay + Self.answerDelayOfSubject * subjectCount
         var end = begun + step
-        let now = self.exchange.handler.world.now
+        let now = self.exchange.kernel.world.now
         // The work took longer, for whatever reason: the next step, then.
         while end < now { end = end + step }
         try? await Task.sleep(for: end - now)
@@ -289,8 +307,7 @@ struct UserService: Sendable {
     private func findOwn(_ ask: Lookup) async throws -> Found? {
         guard case .recordName = ask else { return nil }
         var account: Account?
-        if let people = self.exchange.handler.people, let id = self.exchange.authentication.account
-        {
+        if let people, let id = self.exchange.authentication.account {
             account = try await people.accounts.account(id)
         }
         return Found(
@@ -300,7 +317,7 @@ struct UserService: Sendable {
 
     /// Nil for everybody who did not ask to be found, whether or not they exist.
     private func find(_ subject: Subject) async throws -> Found? {
-        guard let people = self.exchange.handler.people else { return nil }
+        guard let people else { return nil }
         let finder = PeopleFinder(people.accounts, people.access)
         let container = self.exchange.route.container
         let person: PeopleFinder.Person?

@@ -39,7 +39,7 @@ struct ZoneService: Sendable {
     /// `zones/lookup`.
     func lookUp(_ input: Input) async throws -> Bytes {
         let addresses = try input.requiredElements(
-            "zones", limit: self.exchange.handler.limits.operationCountMax
+            "zones", limit: self.exchange.kernel.limits.operationCountMax
         ).map { element throws(InputRefusal) in
             // The elements are zone IDs; one that is wrapped like elsewhere is understood.
             try ZoneAddress(element["zoneID"] ?? element, key: "zones")
@@ -80,7 +80,7 @@ struct ZoneService: Sendable {
         var requests: [(address: ZoneAddress, place: ZonePlace?)] = []
         var operations: [ModifyZones.Operation] = []
         for element in try input.requiredElements(
-            "operations", limit: self.exchange.handler.limits.operationCountMax)
+            "operations", limit: self.exchange.kernel.limits.operationCountMax)
         {
             let item = try Input(element, at: "operations")
             let kind: ModifyZones.Kind

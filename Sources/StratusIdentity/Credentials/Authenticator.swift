@@ -23,6 +23,12 @@ package protocol Authenticator: Sendable {
 
     /// How a container's databases are spread, for who has no request in it.
     func layout(of container: ContainerReference) async throws -> ContainerLayout
+
+    /// Who may be told of changes under a registration, as credentials stand now. Nil: nobody any
+    /// more.
+    func listener(
+        _ registration: Device.Registration
+    ) async throws -> (principal: Principal, isRestricted: Bool)?
 }
 
 extension Authenticator {
@@ -32,6 +38,16 @@ extension Authenticator {
 
     package func layout(of container: ContainerReference) async throws -> ContainerLayout {
         ContainerLayout()
+    }
+
+    package func listener(
+        _ registration: Device.Registration
+    ) async throws -> (principal: Principal, isRestricted: Bool)? {
+        (
+            Principal(
+                kind: registration.isServerKey ? .serverKey : .user,
+                userRecordName: registration.userRecordName), false
+        )
     }
 }
 

@@ -96,7 +96,7 @@ import Testing
         let listed = try await Self.send(town, "PROPFIND", "/Documents", [("Depth", "1")])
         #expect(listed.text.contains("900000"))
         #expect(town.buffers.size == 0)
-        #expect(town.gateway.bodies.size == 0)
+        #expect(town.gateway.kernel.bodies.size == 0)
     }
 
     @Test func `a large file takes the place of another, a small one its place`() async throws {

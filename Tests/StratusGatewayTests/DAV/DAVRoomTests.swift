@@ -68,7 +68,7 @@ import Testing
         let endless = try await Self.put(
             town, "/Documents/b", 0, AssetHandlerTests.Pieces(1_200_000), saysLength: false)
         #expect(endless.status == 507, "\(endless.text)")
-        #expect(town.gateway.assets?.claims.size(of: Self.database) == 0)
+        #expect(town.assets.kit.claims.size(of: Self.database) == 0)
         // What fits at the beginning and not at the end is stored, refused, and gone.
         let late = try await Self.put(
             town, "/Documents/b", 900_000,
@@ -118,7 +118,7 @@ import Testing
 
     @Test func `bytes that the caller may not name are gone at once`() async throws {
         let town = Town()
-        let files = try #require(DocumentFiles(town.gateway))
+        let files = try #require(DocumentFiles(town.assets.kit, town.gateway.kernel))
         await #expect(throws: DAVFailure.self) {
             _ = try await files.store(
                 CollectedBody(Self.bytes(900_000)), of: 900_000, in: Self.database,
@@ -154,7 +154,7 @@ import Testing
         let town = Town()
         let answer = try await Self.put(
             town, "/Documents/a", 0,
-            Halting(Self.bytes(900_000)) { #expect(town.gateway.bodies.size == 0) },
+            Halting(Self.bytes(900_000)) { #expect(town.gateway.kernel.bodies.size == 0) },
             saysLength: false)
         #expect(answer.status == 201)
     }

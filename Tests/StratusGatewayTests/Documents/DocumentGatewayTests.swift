@@ -188,7 +188,9 @@ import Testing
         let waiting = Task {
             try await mac.ask("changes", ["device": "phone", "token": token, "wait": 55])
         }
-        while mac.wire.handler.seats.watchCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        while mac.wire.handler.kernel.seats.watchCount == 0 {
+            try await Task.sleep(for: .milliseconds(1))
+        }
         let made = try await mac.modify(
             ["operation": "create", "kind": "folder", "name": "Library", "folder": "root"])[0]
         let heard = try await waiting.value

@@ -148,12 +148,12 @@ import Testing
     }
 
     @Test func `X-01: every operation of the table has its line`() {
-        #expect(Self.differences(from: .standard) == [])
+        #expect(Self.differences(from: .standard()) == [])
     }
 
     @Test func `X-01: an operation without a line is found`() {
         let more = OperationTable(
-            OperationTable.standard.operations,
+            OperationTable.standard().operations,
             [GatewayOperation("records/destroy", in: .all, needs: .reader) { _, _ in [] }])
         #expect(Self.differences(from: more) == ["records/destroy has no line"])
     }
@@ -315,7 +315,7 @@ import Testing
         for home in containers {
             let street = try #require(streets[home])
             for target in containers where target == home || target.container != home.container {
-                for operation in OperationTable.standard.operations {
+                for operation in OperationTable.standard().operations {
                     let line = try #require(Self.lines[operation.label])
                     for scope in DatabaseScope.allCases {
                         // A path that names no database means the service's.

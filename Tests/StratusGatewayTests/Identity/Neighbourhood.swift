@@ -53,10 +53,13 @@ final class Neighbourhood: Wire {
         self.service = SignInService(
             authenticator: self.authenticator, settings: settings, keys: keys)
         self.handler = CloudKitHandler(
-            router: self.router, authenticator: self.authenticator, world: self.world,
-            tokenKey: master, limits: requests, people: self.service, keys: keys,
-            push: PushRegistry(
-                keys: InProcess.pushKeys(self.router, self.world), allowsPrivate: false))
+            GatewayKernel(
+                router: self.router, authenticator: self.authenticator, world: self.world,
+                keys: keys, tokenKey: master, limits: requests),
+            GatewayNeeds(
+                people: self.service,
+                push: PushRegistry(
+                    keys: InProcess.pushKeys(self.router, self.world), allowsPrivate: false)))
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

@@ -272,14 +272,14 @@ import Testing
             var watch = watch
             return try await watch.sync([], ["wait": 55])
         }
-        while watch.wire.handler.seats.watchCount == 0 {
+        while watch.wire.handler.kernel.seats.watchCount == 0 {
             try await Task.sleep(for: .milliseconds(1))
         }
         try await Task.sleep(for: .milliseconds(20))
         _ = try await phone.sync([phone.set("k", ["integer": 1])])
         let heard = try await waiting.value
         #expect(heard["reason"] == "serverChange" && heard["changes"][0]["key"].text == "k")
-        #expect(watch.wire.handler.seats.count == 0)
+        #expect(watch.wire.handler.kernel.seats.count == 0)
     }
 
     @Test func `where nobody may wait any more, values are set all the same`() async throws {
@@ -320,7 +320,7 @@ import Testing
             var watch = watch
             return try await watch.sync([], ["wait": 55])
         }
-        while watch.wire.handler.seats.watchCount == 0 {
+        while watch.wire.handler.kernel.seats.watchCount == 0 {
             try await Task.sleep(for: .milliseconds(1))
         }
         let newer = Task { [watch] in
@@ -330,7 +330,7 @@ import Testing
         #expect(try await older.value["reason"] == "none")
         newer.cancel()
         #expect(try await newer.value["reason"] == "none")
-        #expect(watch.wire.handler.seats.count == 0)
+        #expect(watch.wire.handler.kernel.seats.count == 0)
     }
 
     @Test func `too many batches in a minute are throttled, and reading is not`() async throws {

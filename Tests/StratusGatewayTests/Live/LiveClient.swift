@@ -29,7 +29,7 @@ final class LiveClient {
                 head: RequestHead(
                     method: "GET", path: parts[0], query: parts.count == 2 ? parts[1] : nil,
                     headers: headers), body: CollectedBody([]), peer: "test",
-                identity: handler.world.drawIdentity(), patience: .held))
+                identity: handler.kernel.world.drawIdentity(), patience: .held))
         self.lastID = lastEventID
         if case .stream(let stream, let length) = self.response.body {
             self.stream = stream

@@ -415,9 +415,10 @@ import Testing
         streams.append(await other("x"))
         #expect(streams[2].status == 200)
         #expect(await other("y").status == 503)
-        #expect(stage.wire.handler.live.count == 3)
+        #expect(stage.wire.handler.kernel.live.count == 3)
         streams = []
-        #expect(stage.wire.handler.live.count == 0 && stage.wire.handler.seats.count == 0)
+        #expect(
+            stage.wire.handler.kernel.live.count == 0 && stage.wire.handler.kernel.seats.count == 0)
         #expect(await stage.open("zone=Shelves").status == 200)
     }
 

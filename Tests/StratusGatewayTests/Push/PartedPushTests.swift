@@ -207,7 +207,7 @@ import Testing
         /// The device's next push for the events of one part. Nil: nothing.
         func push(in part: DatabaseID) async throws -> PreparedPush? {
             let name = DeviceName(
-                .apns(token: Bytes(repeating: 0xAB, count: 32)), self.town.handler.tokens)
+                .apns(token: Bytes(repeating: 0xAB, count: 32)), self.town.handler.kernel.tokens)
             let target = PushTarget(
                 group: GroupID(1), database: part, subscriber: self.owner, token: name.bytes)
             let look = try await self.desk.look(for: target, after: nil, until: self.deadline)

@@ -59,7 +59,7 @@ import Testing
             var most = 0
             for _ in 0..<150 where most < count {
                 try await Task.sleep(for: .milliseconds(20))
-                most = max(most, self.wire.handler.seats.watchCount)
+                most = max(most, self.wire.handler.kernel.seats.watchCount)
             }
             poll.cancel()
             _ = try await poll.value
@@ -196,7 +196,7 @@ import Testing
             page.caller, [["subscriptionID": "all", "subscriptionType": "database"]])
         let poll = Task { try await page.told() }
         try await Task.sleep(for: .milliseconds(50))
-        #expect(page.wire.handler.seats.count == 1)
+        #expect(page.wire.handler.kernel.seats.count == 1)
         try await page.caller.create("a", in: Self.shelves)
         let told = try await poll.value
         #expect(told["aps"]["content-available"].integer == 1)
@@ -207,7 +207,7 @@ import Testing
         #expect(ck["met"]["sid"].text == "all" && ck["met"]["dbs"].integer == 1)
         #expect(ck["met"]["zid"].text == "Shelves" && ck["p"] == nil)
         #expect(try await page.isQuiet())
-        #expect(page.wire.handler.seats.count == 0)
+        #expect(page.wire.handler.kernel.seats.count == 0)
     }
 
     @Test func `37, 40: two subscriptions are two notifications of one identity`() async throws {

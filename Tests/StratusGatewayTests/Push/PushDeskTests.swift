@@ -211,14 +211,14 @@ import Testing
         let stage = try await Stage()
         _ = try await stage.register(["apnsToken": .string(Self.device)])
         let address = PushAddress.apns(token: Bytes(repeating: 0xAB, count: 32))
-        let name = DeviceName(address, stage.wire.handler.tokens)
+        let name = DeviceName(address, stage.wire.handler.kernel.tokens)
         let devices = DeviceStore(router: stage.wire.router, world: stage.wire.world)
         let device = try #require(try await devices.device(name, until: stage.deadline)).device
         let sealed = try #require(device.provider?.address)
         #expect(!sealed.contains(0xAB) || sealed.filter { $0 == 0xAB }.count < 8)
-        #expect(PushAddress(opening: sealed, of: name, stage.wire.handler.tokens) == address)
+        #expect(PushAddress(opening: sealed, of: name, stage.wire.handler.kernel.tokens) == address)
         let other = DeviceName(Bytes(repeating: 1, count: 16))
-        #expect(PushAddress(opening: sealed, of: other, stage.wire.handler.tokens) == nil)
+        #expect(PushAddress(opening: sealed, of: other, stage.wire.handler.kernel.tokens) == nil)
     }
 
     // MARK: Pushes
@@ -388,7 +388,7 @@ import Testing
                 productionURL: "https://a.example.org", developmentURL: "https://b.example.org",
                 allowsPrivate: false))
         let name = DeviceName(
-            .apns(token: Bytes(repeating: 0xAB, count: 32)), town.handler.tokens)
+            .apns(token: Bytes(repeating: 0xAB, count: 32)), town.handler.kernel.tokens)
         let owner = town.recordName(ann)
         let target = PushTarget(
             group: GroupID(1),
