@@ -2,7 +2,7 @@ import StratusCluster
 package import StratusContainers
 package import StratusHTTP
 import StratusIdentity
-package import StratusModel
+import StratusModel
 package import StratusRuntime
 
 /// The administrators' API: `/v1/…` in JSON, `/metrics`, `/healthz` and `/readyz`.
@@ -48,19 +48,24 @@ package struct AdminHandler: HTTPHandler {
             "Requests to the administrators' listener without a valid token or certificate")
     }
 
-    /// The label of a request's route.
-    package static func route(of head: RequestHead) -> ObservedHandler.Route {
-        ObservedHandler.Route(AdminRoute.fitting(head.path).first?.route.template ?? "other")
+    private static let labels = Dictionary(
+        uniqueKeysWithValues: (AdminRoute.templates + ["other"]).map { ($0, RouteLabel($0)) })
+
+    /// The label of requests of a path.
+    package static func label(of path: String) -> RouteLabel {
+        let template = AdminRoute.fitting(path).first?.route.template ?? "other"
+        return Self.labels[template] ?? RouteLabel(template)
     }
 
-    /// A schema of a thousand types fits.
-    package func bodyLimit(for head: RequestHead) -> ByteCount {
-        // Copies are taken one by one.
-        head.path == AssetAdoptionPages.adoptPath ? ByteCount(.max) : .mebibytes(1)
-    }
-
-    package func patience(for head: RequestHead) -> RequestPatience {
-        AdminRoute.fitting(head.path).contains { $0.route.isLong } ? .transfer : .usual
+    package func plan(for head: RequestHead) -> RequestPlan {
+        let fitting = AdminRoute.fitting(head.path)
+        return RequestPlan(
+            RequestRoute(Self.label(of: head.path)),
+            // A schema of a thousand types fits. Copies are taken one by one.
+            bodySizeMax: head.path == AssetAdoptionPages.adoptPath
+                ? ByteCount(.max) : .mebibytes(1),
+            patience: fitting.contains { $0.route.isLong } ? .transfer : .usual
+        ) { await self.respond(to: $0) }
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -150,7 +155,8 @@ package struct AdminHandler: HTTPHandler {
             [
                 "request": .text(request.identity.uuid), "peer": .text(request.peer),
                 "method": .text(request.head.method),
-                "route": .text(Self.route(of: request.head).template),
+                "route": .text(
+                    Self.label(of: request.head.path).template),
                 "hadToken": .bool(!fields.isEmpty),
             ])
         var answer = AdminAnswer.error(401, "NOT_AUTHENTICATED", reason)

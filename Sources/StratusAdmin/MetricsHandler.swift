@@ -1,5 +1,5 @@
 package import StratusHTTP
-package import StratusModel
+import StratusModel
 package import StratusRuntime
 
 /// The listener of `metrics.listen`: metrics and health for everybody, and nothing else.
@@ -15,13 +15,17 @@ package struct MetricsHandler: HTTPHandler {
         self.metrics = metrics
     }
 
-    /// The label of a request's route.
-    package static func route(of head: RequestHead) -> ObservedHandler.Route {
-        let paths = [HealthPages.healthPath, HealthPages.readyPath, Self.metricsPath]
-        return ObservedHandler.Route(paths.first { $0 == head.path } ?? "other")
-    }
+    private static let labels = [
+        HealthPages.healthPath, HealthPages.readyPath, Self.metricsPath,
+    ].map { RouteLabel($0) }
+    private static let other = RouteLabel("other")
 
-    package func bodyLimit(for head: RequestHead) -> ByteCount { ByteCount(0) }
+    package func plan(for head: RequestHead) -> RequestPlan {
+        let label = Self.labels.first { $0.template == head.path } ?? Self.other
+        return RequestPlan(RequestRoute(label), bodySizeMax: ByteCount(0)) {
+            await self.respond(to: $0)
+        }
+    }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         guard ["GET", "HEAD"].contains(request.head.method) else {

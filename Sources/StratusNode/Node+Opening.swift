@@ -79,8 +79,7 @@ extension Node {
         if listen.isEmpty { return nil }
         let handler = ObservedHandler(
             MetricsHandler(health: state.health, metrics: state.metrics), listener: "metrics",
-            log: log, metrics: state.metrics, writesLines: false, now: { world.now },
-            route: MetricsHandler.route)
+            log: log, metrics: state.metrics, writesLines: false, now: { world.now })
         return HTTPServer(
             configuration: HTTPServerConfiguration(
                 listeners: try await Self.addresses(listen).map { .init($0) }),

@@ -18,7 +18,7 @@ import Synchronization
 /// One node: everything that `stratus serve` and `stratus dev` run, put together.
 ///
 /// The way of a request, from the outside in: ``HTTPServer`` → ``ObservedHandler`` →
-/// ``ClientFront`` → ``CloudKitHandler`` → ``ClusterRouter`` → ``NodeReplicas``, here or on a peer.
+/// ``ClientFront`` → ``Gateway`` → ``ClusterRouter`` → ``NodeReplicas``, here or on a peer.
 /// The administrators' listener has a server, a loop and a handler of its own: it answers while
 /// clients keep every other loop busy.
 ///
@@ -54,12 +54,6 @@ package final class Node: Sendable {
     private let watchingMasters: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
-
-    /// The handlers of clients' requests, by one set of settings.
-    private struct Gateway {
-        var cloudKit: CloudKitHandler
-        var assets: AssetHandler
-    }
 
     /// The URLs where clients connect, in the order configured, with the ports that the system
     /// chose.
@@ -178,16 +172,13 @@ package final class Node: Sendable {
                 polls: polls, log: log)
             let needs = GatewayNeeds(
                 people: people, assets: kit, push: registry, metrics: state.metrics)
-            return Gateway(
-                cloudKit: CloudKitHandler(kernel, needs), assets: AssetHandler(kit, kernel))
+            return Gateway(kernel, needs) { [HealthSurface(state.health, elsewhere: $0)] }
         }
         let gateway = makeGateway(settings)
-        let front = ClientFront(
-            gateway.cloudKit, assets: gateway.assets, health: state.health)
+        let front = ClientFront(gateway)
         let clients = ObservedHandler(
             front, listener: "client", log: log, metrics: state.metrics,
-            writesLines: settings.bool("log.access"), now: { world.now },
-            route: ClientRoutes.route)
+            writesLines: settings.bool("log.access"), now: { world.now })
 
         let adminLoop = EventLoop(name: "admin")
         var clientConfiguration = HTTPServerConfiguration(
@@ -209,7 +200,7 @@ package final class Node: Sendable {
                 cluster: systemPartition, push: push, files: gateway.assets,
                 resealing: CurrentFiles(front)),
             listener: "admin", log: log, metrics: state.metrics, writesLines: false,
-            now: { world.now }, route: AdminHandler.route)
+            now: { world.now })
         guard let adminAddress = settings.address("admin.listen") else {
             preconditionFailure("'admin.listen' has a default")
         }
@@ -348,8 +339,7 @@ package final class Node: Sendable {
         }
         self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
         self.clients.writeLines(settings.bool("log.access"))
-        let gateway = self.makeGateway(settings)
-        self.front.replaceGateway(with: gateway.cloudKit, assets: gateway.assets)
+        self.front.gateway = self.makeGateway(settings)
         self.clientServer.replaceLimits(with: Self.serverLimits(settings))
         for key in changes where !key.reloads {
             self.log.warning(

@@ -6,20 +6,42 @@ import Synchronization
 /// Answers requests: what the gateway and the administrators' API are to the HTTP server, and to a
 /// test or the simulator, which call it without a socket.
 package protocol HTTPHandler: Sendable {
-    /// Decided from the head alone, before any of the body is read.
-    func bodyLimit(for head: RequestHead) -> ByteCount
-    /// How long the request may take. Decided from the head alone; asked once for each request.
-    func patience(for head: RequestHead) -> RequestPatience
-    /// Never throws: every fault becomes an answer here, where its form is known.
-    func respond(to request: HTTPRequest) async -> HTTPResponse
+    /// What is known of a request from its head alone, and who answers it. Asked once for each
+    /// request, before any of its body is read.
+    func plan(for head: RequestHead) -> RequestPlan
     /// The form of an answer that the server gives by itself to a message that breaks HTTP's rules
     /// or deadlines. Nil: the reason as plain text. The status is the refusal's.
     func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)?
 }
 
 extension HTTPHandler {
-    package func patience(for head: RequestHead) -> RequestPatience { .usual }
+    /// Answers a request that no connection has planned.
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        await self.plan(for: request.head).respond(request)
+    }
+
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? { nil }
+}
+
+/// What a handler says of a request once it has seen the head.
+package struct RequestPlan: Sendable {
+    /// What the request is called in the log and the metrics.
+    package var route: RequestRoute
+    package var bodySizeMax: ByteCount
+    package var patience: RequestPatience
+    /// Never throws: every fault becomes an answer there, where its form is known.
+    package var respond: @Sendable (HTTPRequest) async -> HTTPResponse
+
+    package init(
+        _ route: RequestRoute = RequestRoute(RouteLabel("other")), bodySizeMax: ByteCount,
+        patience: RequestPatience = .usual,
+        respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
+    ) {
+        self.route = route
+        self.bodySizeMax = bodySizeMax
+        self.patience = patience
+        self.respond = respond
+    }
 }
 
 /// How long a request may take, from the first byte of its head to the last byte of its answer.
@@ -100,6 +122,8 @@ package struct HTTPRequest: Sendable {
 package protocol RequestBody: Sendable {
     /// The next bytes, never empty; nil at the end.
     func next() async throws(RequestBodyError) -> Bytes?
+    /// The bytes that were taken so far. Only bodies that connections make count them.
+    var takenSize: Int { get }
 }
 
 package enum RequestBodyError: Error, Sendable, Equatable {
@@ -110,6 +134,8 @@ package enum RequestBodyError: Error, Sendable, Equatable {
 }
 
 extension RequestBody {
+    package var takenSize: Int { 0 }
+
     /// All of the body at once; bounded by the handler's limit.
     package func collect() async throws(RequestBodyError) -> Bytes {
         guard var whole = try await self.next() else { return [] }
@@ -122,8 +148,14 @@ extension RequestBody {
 /// What was taken is not held any more.
 package final class CollectedBody: RequestBody {
     private let chunk: Mutex<Bytes?>
+    private let size: Int
 
-    package init(_ bytes: Bytes) { self.chunk = Mutex(bytes.isEmpty ? nil : bytes) }
+    package init(_ bytes: Bytes) {
+        self.chunk = Mutex(bytes.isEmpty ? nil : bytes)
+        self.size = bytes.count
+    }
+
+    package var takenSize: Int { self.chunk.withLock { $0 == nil } ? self.size : 0 }
 
     package func next() async throws(RequestBodyError) -> Bytes? {
         self.chunk.withLock { $0.take() }

@@ -62,7 +62,9 @@ extension Benchmark {
 private struct FixedAnswer: HTTPHandler {
     private let body = Bytes(repeating: UInt8(ascii: "a"), count: 300)
 
-    func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(16) }
+    func plan(for head: RequestHead) -> RequestPlan {
+        RequestPlan(bodySizeMax: .mebibytes(16)) { await self.respond(to: $0) }
+    }
 
     func respond(to request: HTTPRequest) async -> HTTPResponse {
         guard (try? await request.body.collect()) != nil else { return HTTPResponse(status: 413) }

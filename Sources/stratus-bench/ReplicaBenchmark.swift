@@ -162,7 +162,9 @@ private struct RegisterHandler: HTTPHandler {
     let group: GroupID
     let world: RealWorld
 
-    func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
+    func plan(for head: RequestHead) -> RequestPlan {
+        RequestPlan(bodySizeMax: .mebibytes(1)) { await self.respond(to: $0) }
+    }
 
     func respond(to request: HTTPRequest) async -> HTTPResponse {
         guard let value = try? await request.body.collect() else {

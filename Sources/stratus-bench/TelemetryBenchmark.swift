@@ -21,9 +21,17 @@ private struct TelemetryBench {
     let count: Int
 
     private struct Bare: HTTPHandler {
-        func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
-        func respond(to request: HTTPRequest) async -> HTTPResponse {
-            HTTPResponse(status: 200, headers: [:], body: .empty)
+        let label = RouteLabel("records/modify")
+
+        func plan(for head: RequestHead) -> RequestPlan {
+            RequestPlan(
+                RequestRoute(
+                    self.label,
+                    fields: [
+                        "container": .text("iCloud.org.example.app"),
+                        "environment": .text("production"), "database": .text("private"),
+                    ]), bodySizeMax: .mebibytes(1)
+            ) { _ in HTTPResponse(status: 200, headers: [:], body: .empty) }
         }
     }
 
@@ -57,8 +65,9 @@ private struct TelemetryBench {
         }
         silent.close()
 
+        let plain = Bare()
         let bare = await self.measure("a handler that answers at once", prints: false) { request in
-            _ = await Bare().respond(to: request)
+            _ = await plain.respond(to: request)
         }
         for (name, lines, format) in [
             ("metrics of a request", false, LogFormat.json),
@@ -72,15 +81,7 @@ private struct TelemetryBench {
             }
             let observed = ObservedHandler(
                 Bare(), listener: "client", log: log, metrics: Metrics(), writesLines: lines,
-                now: { RealClock.now },
-                route: { _ in
-                    ObservedHandler.Route(
-                        "records/modify",
-                        fields: [
-                            "container": .text("iCloud.org.example.app"),
-                            "environment": .text("production"), "database": .text("private"),
-                        ])
-                })
+                now: { RealClock.now })
             let onLoop = await self.measure(name, less: bare) { request in
                 _ = await observed.respond(to: request)
             }

@@ -10,13 +10,13 @@ import Testing
 /// The memory that all requests' answers together may take.
 @Suite struct AnswerBudgetTests {
     private let budget = AnswerBudget(ByteCount(1_200_000))
-    private let handler: CloudKitHandler
+    private let handler: Gateway
 
     init() {
         let wire = InProcess()
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
-        self.handler = CloudKitHandler(
+        self.handler = Gateway(
             InProcess.kernel(wire.router, wire.world, settings: settings, answers: self.budget))
     }
 

@@ -124,8 +124,10 @@ import WireScenarios
         let copies = Copies()
         let workers = SealingWorkers(count: 1)
         let authenticator: CredentialAuthenticator
-        let gateway: CloudKitHandler
-        let assets: AssetHandler
+        let gateway: Gateway
+        /// Whose partitions are in doubt.
+        let transfers: Gateway
+        var assets: AssetSurface { self.transfers.assets! }
         let keys: DatabaseKeys
         let buffers = TransferBuffers(.mebibytes(16))
         let members = Switch()
@@ -175,8 +177,8 @@ import WireScenarios
                     router: router, authenticator: authenticator, world: world, keys: keys,
                     tokenKey: master, settings: gateway, limits: limits)
             }
-            self.gateway = CloudKitHandler(kernel(router), GatewayNeeds(assets: kit))
-            self.assets = AssetHandler(kit, kernel(self.doubting))
+            self.gateway = Gateway(kernel(router), GatewayNeeds(assets: kit))
+            self.transfers = Gateway(kernel(self.doubting), GatewayNeeds(assets: kit))
         }
 
         deinit { self.workers.stop() }
@@ -205,7 +207,7 @@ import WireScenarios
                 path: String(url.dropFirst("http://ck.example.org".count)), query: nil,
                 headers: HeaderFields(
                     headers.map { HeaderFields.Line(name: $0.0, value: $0.1) }))
-            let response = await self.assets.respond(
+            let response = await self.transfers.respond(
                 to: HTTPRequest(
                     head: head, body: body, peer: "192.0.2.7",
                     identity: self.world.drawIdentity()))

@@ -65,7 +65,7 @@ import Testing
         var limits = Limits()
         limits.bufferedBodySizeMax = ByteCount(400_000)
         let budget = BodyBudget(limits.bufferedBodySizeMax)
-        let handler = CloudKitHandler(
+        let handler = Gateway(
             InProcess.kernel(
                 InProcess().router, InProcess().world, limits: limits, bodies: budget))
         let slow = SlowBody(Self.parts(padding: 200_000))

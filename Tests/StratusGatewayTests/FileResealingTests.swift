@@ -146,7 +146,7 @@ import WireScenarios
     func `a download goes on with the new body of its file`(start: Int) async throws {
         let house = try await House()
         let link = try await house.town.link("large")
-        let response = await house.town.assets.respond(
+        let response = await house.town.transfers.respond(
             to: HTTPRequest(
                 head: RequestHead(
                     method: "GET",

@@ -190,7 +190,7 @@ final class MemoryRouter: PartitionRouter {
 final class InProcess: Wire {
     let world: SimulatedWorld
     let router: MemoryRouter
-    let handler: CloudKitHandler
+    let handler: Gateway
     let pushKeys: PushKeys
     private let containerCount = Atomic(0)
 
@@ -202,7 +202,7 @@ final class InProcess: Wire {
         self.world = SimulatedWorld(seed: 5)
         self.router = MemoryRouter(world: self.world)
         self.pushKeys = Self.pushKeys(self.router, self.world)
-        self.handler = CloudKitHandler(
+        self.handler = Gateway(
             Self.kernel(
                 self.router, self.world, authenticator: authenticator, settings: settings,
                 limits: limits),
@@ -247,7 +247,7 @@ final class InProcess: Wire {
         self.world = SimulatedWorld(seed: 6)
         self.router = first.router
         self.pushKeys = Self.pushKeys(self.router, self.world)
-        self.handler = CloudKitHandler(Self.kernel(self.router, self.world))
+        self.handler = Gateway(Self.kernel(self.router, self.world))
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

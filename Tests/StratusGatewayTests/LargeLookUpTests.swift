@@ -14,13 +14,13 @@ import Testing
     private static let names = (0..<6).map { "r\($0)" }
     private let budget = AnswerBudget(.mebibytes(64))
     private let wire: InProcess
-    private let handler: CloudKitHandler
+    private let handler: Gateway
 
     init() {
         self.wire = InProcess()
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
-        self.handler = CloudKitHandler(
+        self.handler = Gateway(
             InProcess.kernel(
                 self.wire.router, self.wire.world, settings: settings, answers: self.budget))
     }

@@ -93,7 +93,7 @@ import WireScenarios
     private static let apiToken = "ckAPIToken=\(String(repeating: "a", count: 64))"
 
     private func ask(
-        _ handler: CloudKitHandler, _ method: String, _ path: String, as query: String = Self.user,
+        _ handler: Gateway, _ method: String, _ path: String, as query: String = Self.user,
         _ body: any RequestBody = CollectedBody([])
     ) async -> HTTPResponse {
         await handler.respond(
@@ -184,13 +184,14 @@ import WireScenarios
                 == (0..<1_000).map { "\($0)\n" }.joined())
     }
 
-    @Test func `labels are a fixed set, and each is said once`() {
+    @Test func `labels are a fixed set, and each is said once`() throws {
         let labels = Self.table.operations.map(\.label)
         #expect(Set(labels).count == labels.count)
         #expect(labels.contains("echo/greet") && labels.contains("echo/files/*"))
-        #expect(Self.table.operation(at: Self.echo + "files/a/b")?.label == "echo/files/*")
+        #expect(try Self.table.route(of: Self.echo + "files/a/b").operation.label == "echo/files/*")
         #expect(
-            Self.table.operation(at: Self.echo + "files/a")?.patience == .total(.seconds(3_600)))
+            try Self.table.route(of: Self.echo + "files/a").operation.patience
+                == .total(.seconds(3_600)))
         // What waits for a change bounds its wait by itself.
         let held = OperationTable.standard().operations.filter(\.patience.isHeld)
         #expect(held.map(\.label) == ["live", "kvs/sync", "documents/changes"])

@@ -16,11 +16,11 @@ import Testing
             self.rest = rest
         }
 
-        init(_ route: Route) {
-            self.container = route.container
-            self.scope = route.scope
-            self.operation = route.operation.name
-            self.rest = route.rest
+        init(_ found: (route: Route, operation: GatewayOperation)) {
+            self.container = found.route.container
+            self.scope = found.route.scope
+            self.operation = found.operation.name
+            self.rest = found.route.rest
         }
     }
 
@@ -82,30 +82,17 @@ import Testing
 
     @Test(arguments: rows) func `a path names one operation or is refused`(row: Row) {
         let read = Result { () throws(InputRefusal) in
-            Place(try Route(path: row.path, in: .standard()))
+            Place(try OperationTable.standard().route(of: row.path))
         }
         #expect(read == row.expected, "\(row.name)")
     }
 
-    @Test func `a path that is remembered leads where it led when it was read`() throws {
-        let table = OperationTable.standard()
-        for _ in 0..<3 {
-            for row in Self.rows {
-                let read = Result { () throws(InputRefusal) in
-                    Place(try table.route(of: row.path))
-                }
-                #expect(read == row.expected, "\(row.name)")
-            }
-        }
-        // Two files, whose names are equal to Swift and of one length in bytes.
+    @Test func `names that are equal to Swift are told apart by their bytes`() throws {
         let root = "\(GatewayService.documents.root)iCloud.a.B/development/content/"
         for name in ["\u{E9}a\u{301}", "e\u{301}\u{E1}"] {
-            let route = try table.route(of: root + name)
+            let route = try OperationTable.standard().route(of: root + name).route
             #expect(Bytes(route.rest.utf8) == Bytes(name.utf8))
         }
-        // Too long to be remembered.
-        let long = root + String(repeating: "a", count: 600)
-        for _ in 0..<2 { #expect(try table.route(of: long).rest.utf8.count == 600) }
     }
 
     @Test func `what reads without being told what has a GET`() {

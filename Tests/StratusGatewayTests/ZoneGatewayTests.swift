@@ -177,7 +177,7 @@ import Testing
         let town = try await self.town()
         #expect(self.isWell(try await self.zones(town, "create", Self.twelve)))
         // Another gateway, which knows of nothing.
-        let other = CloudKitHandler(
+        let other = Gateway(
             InProcess.kernel(town.router, town.world, authenticator: town.authenticator),
             GatewayNeeds(people: town.service))
         func sync(_ token: JSON?) async throws -> (names: [String], deleted: [String], JSON) {

@@ -17,7 +17,7 @@ import Synchronization
 /// another value over the same world.
 struct SimulatedNode {
     let executor: SimulatedExecutor
-    let handler: CloudKitHandler
+    let handler: Gateway
     private let world: SimulatedWorld
     private let jobs: JobRunner
 
@@ -77,7 +77,7 @@ struct SimulatedNode {
         let keys = DatabaseKeys(
             store: store,
             containers: ContainerKeys(store: store, master: InstallationMaster(secret: master)))
-        self.handler = CloudKitHandler(
+        self.handler = Gateway(
             GatewayKernel(
                 router: router, authenticator: BucketAuthenticator(publicBucketCount),
                 world: world, keys: keys, tokenKey: master, settings: settings))

@@ -4,8 +4,8 @@ import StratusRuntime
 /// Cross-origin access (CORS) for scripts of other origins: the answer to a preflight, and the
 /// headers every answer carries.
 enum CrossOrigin {
-    static func preflight() -> HTTPResponse {
-        HTTPResponse(
+    static func preflight(_ request: HTTPRequest) -> HTTPResponse {
+        var response = HTTPResponse(
             status: 204,
             headers: [
                 "Access-Control-Allow-Methods": "GET,POST,PUT,OPTIONS",
@@ -15,6 +15,9 @@ enum CrossOrigin {
                     + "x-apple-cloudkit-request-signaturev1,x-stratus-request-id",
                 "Access-Control-Max-Age": "86400",
             ])
+        response.headers.set("X-Apple-Request-UUID", request.identity.uuid)
+        Self.allow(request.head, in: &response.headers)
+        return response
     }
 
     /// The origin is named rather than starred, so that a cache keeps the answers of two sites

@@ -19,3 +19,14 @@ enum GatewayAnswer: Sendable {
     /// There is nothing, and there will be nothing.
     case nothing
 }
+
+extension HTTPResponse {
+    /// The answer as every surface that tells something of a person sends it.
+    func finished(_ request: HTTPRequest) -> HTTPResponse {
+        var response = self
+        // What one person was told is nobody else's to keep.
+        response.headers.set("Cache-Control", "no-store")
+        response.headers.set("X-Apple-Request-UUID", request.identity.uuid)
+        return response
+    }
+}

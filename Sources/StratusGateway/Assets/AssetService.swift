@@ -27,7 +27,7 @@ struct AssetService: Sendable {
     private var kit: AssetKit {
         get throws(InputRefusal) {
             guard let kit = self.exchange.assets else {
-                throw .unknownOperation(self.exchange.route.operation.label)
+                throw .unknownOperation(self.exchange.route.label)
             }
             return kit
         }

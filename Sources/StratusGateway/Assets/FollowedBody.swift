@@ -10,7 +10,7 @@ actor FollowedBody: ResponseBody {
     /// New bodies that one reader goes on with: each is a whole rotation.
     private static let followCountMax = 3
 
-    private let handler: AssetHandler
+    private let handler: AssetSurface
     private let end: UInt64
     private let deadline: MonotonicTime
     private let share: TransferBuffers.Share
@@ -21,7 +21,7 @@ actor FollowedBody: ResponseBody {
     private var followCount = 0
 
     init(
-        of stored: StoredAsset, _ range: Range<UInt64>, in handler: AssetHandler,
+        of stored: StoredAsset, _ range: Range<UInt64>, in handler: AssetSurface,
         until deadline: MonotonicTime, _ share: TransferBuffers.Share
     ) {
         self.stored = stored

@@ -6,7 +6,7 @@ package struct DAVCounters: Sendable {
 
     package init(_ metrics: Metrics) {
         var counters: [String: [Counter]] = [:]
-        for method in DAVHandler.methods.sorted() + ["other"] {
+        for method in DAVSurface.methods.sorted() + ["other"] {
             counters[method] = (1...5).map {
                 metrics.counter(
                     "stratus_dav_requests_total",

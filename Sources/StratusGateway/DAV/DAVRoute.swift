@@ -8,7 +8,7 @@ package struct DAVRoute: Sendable, Equatable {
     package var container: ContainerReference
     package var names: [String]
 
-    package static func isPath(_ path: String) -> Bool { path.hasPrefix(GatewayService.dav.root) }
+    static let root = "/dav/"
 
     /// - Returns: nil for what names no place, whoever asks.
     package init?(path: String) {
@@ -39,7 +39,7 @@ package struct DAVRoute: Sendable, Equatable {
     /// The path of other names in the same store, as a link.
     func href(_ names: [String], isFolder: Bool) -> String {
         var path =
-            "\(GatewayService.dav.root)\(PercentCoding.encode(self.container.container))/"
+            "\(Self.root)\(PercentCoding.encode(self.container.container))/"
             + self.container.environment.name
         for name in names { path += "/" + PercentCoding.encode(name) }
         return isFolder ? path + "/" : path

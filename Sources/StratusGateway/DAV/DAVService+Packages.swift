@@ -44,7 +44,7 @@ extension DAVService {
             let package = chain[index]
         else { return nil }
         // Only what is in it needs its list, and reading the package itself.
-        guard index < names.count || DAVHandler.reading.contains(self.head.method) else {
+        guard index < names.count || DAVSurface.reading.contains(self.head.method) else {
             return nil
         }
         var content = DocumentPackage([])

@@ -149,7 +149,7 @@ struct DAVService: Sendable {
         if !self.showsAll, chain.count == 1 || chain[1]?.id != DocumentNames.documents {
             for index in chain.indices.dropFirst() { chain[index] = nil }
             // Nothing can be made beside the one folder, and the root cannot be locked.
-            if !DAVHandler.reading.contains(self.head.method) {
+            if !DAVSurface.reading.contains(self.head.method) {
                 throw DAVFailure(403, "this app password is for the folder Documents alone")
             }
         }
@@ -228,7 +228,7 @@ struct DAVService: Sendable {
             }
         }
         let headers = self.head.headers
-        let isReading = DAVHandler.reading.contains(self.head.method)
+        let isReading = DAVSurface.reading.contains(self.head.method)
         if let field = headers["If-Match"] {
             guard matches(field) else { throw DAVFailure(412, "it is not the one of 'If-Match'") }
         } else if let field = headers["If-Unmodified-Since"], let item {

@@ -13,12 +13,12 @@ struct DocumentFiles: Sendable {
     /// that names it follows at once.
     private static let pinMilliseconds: Int64 = 600_000
 
-    private let assets: AssetHandler
+    private let assets: AssetSurface
 
     /// Nil where nothing keeps assets.
     init?(_ kit: AssetKit?, _ kernel: GatewayKernel) {
         guard let kit else { return nil }
-        self.assets = AssetHandler(kit, kernel)
+        self.assets = AssetSurface(kit, kernel)
     }
 
     var sizeMax: UInt64 { self.assets.kit.settings.sizeMax }

@@ -17,7 +17,7 @@ extension DocumentService {
             at: URLQuery(head.query)?["path"], in: stored, version.contentTag)
         let tag = "\"\(String(contentTag, radix: 36))\""
         let headers = DocumentFiles.headers(tag: tag)
-        if let known = head.headers["If-None-Match"], AssetHandler.matches(known, tag) {
+        if let known = head.headers["If-None-Match"], AssetSurface.matches(known, tag) {
             return .whole(HTTPResponse(status: 304, headers: headers))
         }
         do {
@@ -66,7 +66,7 @@ extension DocumentService {
     var kit: AssetKit {
         get throws(InputRefusal) {
             guard let kit = self.exchange.assets else {
-                throw .unknownOperation(self.exchange.route.operation.label)
+                throw .unknownOperation(self.exchange.route.label)
             }
             return kit
         }

@@ -102,7 +102,7 @@ extension DocumentService {
             expiresMilliseconds: publication.untilMilliseconds)
         object.member(
             "url",
-            self.exchange.assetOrigin(kit.settings) + PublishedHandler.root
+            self.exchange.assetOrigin(kit.settings) + PublishedSurface.root
                 + link.text(sealedWith: kit.ciphers.links))
     }
 }

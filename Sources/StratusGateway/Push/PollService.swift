@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// It has no credentials but the token. A notification counts as taken when all of its bytes were
 /// given to the connection; what a client did not get before it went away, its next poll gets.
-struct PollService: Sendable {
+struct PollService: Surface {
     static let path = "/aps"
     static let bodySizeMax: ByteCount = .kibibytes(1)
     /// How long a poll is held that has nothing to tell.
@@ -32,12 +32,42 @@ struct PollService: Sendable {
 
     let kernel: GatewayKernel
 
-    static func isPoll(_ path: String) -> Bool { path == Self.path }
+    /// A method that polls do not have.
+    private struct WrongMethod: Error {}
 
-    func respond(to request: HTTPRequest) async -> HTTPResponse {
-        guard request.head.method == "GET" || request.head.method == "HEAD" else {
-            return HTTPResponse(status: 405, headers: ["Allow": "GET, HEAD"])
+    private static let label = RouteLabel(Self.path)
+
+    var roots: [SurfaceRoot] { [.path(Self.path)] }
+
+    /// Polls of one address are not counted: their tokens are, and those that are unknown wait.
+    func plan(_ head: RequestHead) -> SurfacePlan<Void> {
+        var admission = AdmissionPlan()
+        if !["GET", "HEAD"].contains(head.method) { admission.refusal = WrongMethod() }
+        return SurfacePlan(
+            RequestRoute(Self.label), patience: .held, bodySizeMax: Self.bodySizeMax,
+            admission: admission, target: ())
+    }
+
+    /// Leaves the work to others: a poll that is held keeps this function's frame too.
+    func respond(_ task: TaskRequest<Void>) async -> HTTPResponse {
+        let request = task.http
+        if request.head.method == "OPTIONS" { return CrossOrigin.preflight(request) }
+        var response: HTTPResponse
+        do {
+            try self.kernel.enter(request, by: task.plan.admission)
+            response = await self.answer(request).finished(request)
+        } catch {
+            response = self.failure(error, of: request).finished(request)
         }
+        CrossOrigin.allow(request.head, in: &response.headers)
+        return response
+    }
+
+    func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse {
+        HTTPResponse(status: 405, headers: ["Allow": "GET, HEAD"])
+    }
+
+    private func answer(_ request: HTTPRequest) async -> HTTPResponse {
         guard let text = URLQuery(request.head.query)?["tok"],
             let token = PollToken(text: text, self.kernel.tokens)
         else { return await self.unknown() }

@@ -56,7 +56,7 @@ package final class SignInService: Sendable {
         self.outcomes[Outcome.allCases.firstIndex(of: outcome) ?? 0]
     }
 
-    private enum Page: String, CaseIterable {
+    package enum Page: String, CaseIterable, Sendable {
         case signIn = "/signin"
         case signUp = "/signup"
         case password = "/password"
@@ -64,18 +64,13 @@ package final class SignInService: Sendable {
         case appPasswords = "/app-passwords"
     }
 
-    package static func isPage(_ path: String) -> Bool {
-        // Most paths are longer than any of these, and every request asks.
-        path.utf8.count <= Self.pathLengthMax && Page(rawValue: path) != nil
-    }
+    /// Draws what its pages may run.
+    func html() -> SignInHTML { SignInHTML(nonce: Base64URL.encode(self.store.draw(16))) }
 
-    private static let pathLengthMax = Page.allCases.map(\.rawValue.utf8.count).max() ?? 0
-
-    package func respond(to request: HTTPRequest) async -> HTTPResponse {
-        let html = SignInHTML(nonce: Base64URL.encode(self.store.draw(16)))
-        guard let page = Page(rawValue: request.head.path) else {
-            return html.message(404, "There is no such page.")
-        }
+    /// Answers a request by a method that ``SignInPages`` takes.
+    func respond(to request: HTTPRequest, at page: Page?) async -> HTTPResponse {
+        let html = self.html()
+        guard let page else { return html.message(404, "There is no such page.") }
         do { try await self.authenticator.keepUp() } catch {
             return html.message(503, "That did not work just now. Try again in a moment.")
         }
@@ -102,10 +97,7 @@ package final class SignInService: Sendable {
             do { return try await self.take(page, form, request, html) } catch {
                 return html.message(503, "That did not work just now. Try again in a moment.")
             }
-        default:
-            var answer = html.message(405, "These pages take GET and POST.")
-            answer.headers.set("Allow", "GET, POST")
-            return answer
+        default: preconditionFailure("another method is refused before")
         }
     }
 

@@ -376,11 +376,12 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
 
     private func begin(_ head: RequestHead) {
         self.hasCarriedRequest = true
-        self.machine.bodySizeMax = self.shard.handler.bodyLimit(for: head)
+        let plan = self.shard.handler.plan(for: head)
+        self.machine.bodySizeMax = plan.bodySizeMax
         if self.shard.isStopping { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
-            head: head, identity: self.shard.world.drawIdentity(),
-            patience: self.shard.handler.patience(for: head), source: self, loop: self.loop)
+            head: head, identity: self.shard.world.drawIdentity(), plan: plan, source: self,
+            loop: self.loop)
         self.isRequestTold = false
         self.requestStart = self.loop.now
     }
@@ -417,7 +418,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
             certificate: self.certificate, longWork: self.shard.longWork,
             patience: exchange.patience)
         let task = Task.immediate(executorPreference: self.loop) {
-            let response = await self.shard.respond(to: request)
+            let response = await self.shard.respond(to: request, by: exchange.plan)
             await self.answer(exchange, with: response)
         }
         // An answer given at once has let go of its exchange already.

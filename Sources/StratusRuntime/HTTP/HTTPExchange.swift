@@ -1,5 +1,6 @@
 import StratusHTTP
 import StratusModel
+import Synchronization
 
 /// The source of an exchange's body: a connection of HTTP/1.1, or a stream of HTTP/2.
 protocol BodySource: AnyObject {
@@ -23,7 +24,8 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
 
     let head: RequestHead
     let identity: RequestIdentity
-    let patience: RequestPatience
+    let plan: RequestPlan
+    var patience: RequestPatience { self.plan.patience }
     private let loop: EventLoop
     /// Nil once the connection has let go of the request.
     private var source: (any BodySource)?
@@ -32,6 +34,8 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
     private var chunks: [Bytes] = []
     private var taken = 0
     private(set) var bufferedCount = 0
+    /// The handler may ask from any executor.
+    private let given = Atomic(0)
     private(set) var state = BodyState.arriving
     private var waiter: CheckedContinuation<Result<Bytes?, RequestBodyError>, Never>?
     var task: Task<Void, Never>?
@@ -43,12 +47,12 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
     private static let chunkSizeMin = 4 << 10
 
     init(
-        head: RequestHead, identity: RequestIdentity, patience: RequestPatience,
+        head: RequestHead, identity: RequestIdentity, plan: RequestPlan,
         source: any BodySource, loop: EventLoop
     ) {
         self.head = head
         self.identity = identity
-        self.patience = patience
+        self.plan = plan
         self.source = source
         self.loop = loop
     }
@@ -60,6 +64,7 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
     func append(_ chunk: Bytes) {
         if let waiter = self.waiter {
             self.waiter = nil
+            self.given.add(chunk.count, ordering: .relaxed)
             waiter.resume(returning: .success(chunk))
         } else {
             self.bufferedCount += chunk.count
@@ -106,6 +111,8 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
 
     // MARK: The handler's side
 
+    var takenSize: Int { self.given.load(ordering: .relaxed) }
+
     func next() async throws(RequestBodyError) -> Bytes? {
         let result: Result<Bytes?, RequestBodyError>
         if self.loop.isCurrent, let ready = self.takeReady() {
@@ -123,6 +130,7 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
             let chunk = self.chunks[self.taken]
             self.taken += 1
             self.bufferedCount -= chunk.count
+            self.given.add(chunk.count, ordering: .relaxed)
             if self.taken == self.chunks.count {
                 self.chunks.removeAll(keepingCapacity: true)
                 self.taken = 0

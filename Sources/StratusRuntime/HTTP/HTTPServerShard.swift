@@ -88,19 +88,19 @@ final class HTTPServerShard: @unchecked Sendable {
     /// The handler's answer. A request that may be held takes one of the server's places first,
     /// and keeps it until its handler has ended. One that waits only if its body says so may go
     /// on without a place.
-    func respond(to request: HTTPRequest) async -> HTTPResponse {
-        guard request.patience.isHeld else { return await self.handler.respond(to: request) }
+    func respond(to request: HTTPRequest, by plan: RequestPlan) async -> HTTPResponse {
+        guard request.patience.isHeld else { return await plan.respond(request) }
         guard self.admission.enterHeld(max: self.limits.heldRequestCountMax) else {
             if request.patience == .heldIfAsked {
                 var request = request
                 request.mayWait = false
-                return await self.handler.respond(to: request)
+                return await plan.respond(request)
             }
             return HTTPResponse(
                 status: 503, headers: ["Content-Type": "text/plain", "Retry-After": "30"],
                 body: .bytes(Bytes("too many held requests\n".utf8)))
         }
-        var response = await self.handler.respond(to: request)
+        var response = await plan.respond(request)
         response.held = HeldPlace(in: self.admission, with: response.held)
         return response
     }

@@ -215,7 +215,7 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
             certificate: self.certificate, longWork: self.shard.longWork, version: .http2,
             patience: exchange.patience)
         let task = Task.immediate(executorPreference: self.loop) {
-            let response = await self.shard.respond(to: request)
+            let response = await self.shard.respond(to: request, by: exchange.plan)
             await self.answer(stream, with: response)
         }
         guard !stream.isOver else { return }

@@ -34,14 +34,14 @@ final class HTTP2Stream: BodySource, @unchecked Sendable {
         self.connection = connection
         self.isWhole = isWhole
         self.awaitsContinue = request.expectsContinue && !isWhole
-        self.bodySizeMax = shard.handler.bodyLimit(for: request.head)
-        let patience = shard.handler.patience(for: request.head)
+        let plan = shard.handler.plan(for: request.head)
+        self.bodySizeMax = plan.bodySizeMax
         let now = connection.loop.now
         self.deadlines = ConnectionDeadlines(shard.limits.timeouts, connectedAt: now)
         self.deadlines.handle(.headBegan, at: now)
-        self.deadlines.handle(.headEnded(total: patience.total), at: now)
+        self.deadlines.handle(.headEnded(total: plan.patience.total), at: now)
         self.exchange = HTTPExchange(
-            head: request.head, identity: shard.world.drawIdentity(), patience: patience,
+            head: request.head, identity: shard.world.drawIdentity(), plan: plan,
             source: self, loop: connection.loop)
         if isWhole { self.bodyEnded() }
         if let length = request.bodyLength, length > self.bodySizeMax.raw { self.refuseBody() }

@@ -9,35 +9,11 @@ import Synchronization
 /// what the server saw. The line names the route, never the query string: tokens travel there. The
 /// path's own words (a container, a zone) stand in the line as far as the route says they may.
 package final class ObservedHandler: HTTPHandler {
-    /// The subject of a path, with everything that differs from request to request taken out.
-    package struct Route: Sendable, Equatable {
-        /// `records/modify`. One of a fixed set: it becomes a label.
-        package var template: String
-        /// The fields that may be logged about this request: the container, the database. They are
-        /// made when a line is written.
-        package var fields: @Sendable () -> LogFields
-        /// The level of the request's line while all is well: what a balancer asks every second
-        /// need not be read.
-        package var level: LogLevel
-
-        package init(
-            _ template: String, fields: @autoclosure @escaping @Sendable () -> LogFields = [:],
-            level: LogLevel = .info
-        ) {
-            self.template = template
-            self.fields = fields
-            self.level = level
-        }
-
-        package static func == (one: Self, other: Self) -> Bool { one.template == other.template }
-    }
-
     private let inner: any HTTPHandler
     private let listener: String
     private let log: Log
     private let metrics: Metrics
     private let now: @Sendable () -> MonotonicTime
-    private let route: @Sendable (RequestHead) -> Route
     private let times: PieceTimes?
     private let writesLines: Atomic<Bool>
     private let inFlight: Gauge
@@ -46,28 +22,17 @@ package final class ObservedHandler: HTTPHandler {
     private let requests: (http1: Counter, http2: Counter)
     private let received: Counter
     private let sent: Counter
-    private struct Series: Hashable {
-        var route: String
-        /// The first digit of the status.
-        var statusClass: Int
-    }
-    /// Few: routes are a fixed set.
-    private let latencies = Mutex<[Series: LatencyHistogram]>([:])
 
-    /// - Parameters:
-    ///   - listener: `client` or `admin`, a label of the metrics and a field of the lines.
-    ///   - route: a pure function of the head; its templates are a fixed set.
+    /// - Parameter listener: `client` or `admin`, a label of the metrics and a field of the lines.
     package init(
         _ inner: any HTTPHandler, listener: String, log: Log, metrics: Metrics, writesLines: Bool,
-        now: @escaping @Sendable () -> MonotonicTime, times: PieceTimes? = .ofProcess,
-        route: @escaping @Sendable (RequestHead) -> Route
+        now: @escaping @Sendable () -> MonotonicTime, times: PieceTimes? = .ofProcess
     ) {
         self.inner = inner
         self.listener = listener
         self.log = log
         self.metrics = metrics
         self.now = now
-        self.route = route
         self.times = times
         self.writesLines = Atomic(writesLines)
         self.inFlight = metrics.gauge(
@@ -95,40 +60,42 @@ package final class ObservedHandler: HTTPHandler {
     /// Requests being answered now. Those that are held do not count.
     package var inFlightCount: Int { self.inFlight.value }
 
-    package func bodyLimit(for head: RequestHead) -> ByteCount { self.inner.bodyLimit(for: head) }
-
-    package func patience(for head: RequestHead) -> RequestPatience {
-        self.inner.patience(for: head)
+    package func plan(for head: RequestHead) -> RequestPlan {
+        var plan = self.inner.plan(for: head)
+        let (route, respond) = (plan.route, plan.respond)
+        plan.respond = { request in await self.watch(request, on: route, respond) }
+        return plan
     }
 
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
         self.inner.form(of: refusal)
     }
 
-    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+    private func watch(
+        _ request: HTTPRequest, on route: RequestRoute,
+        _ respond: @Sendable (HTTPRequest) async -> HTTPResponse
+    ) async -> HTTPResponse {
         let start = self.now()
-        let body = CountedBody(request.body)
-        var observed = request
-        observed.body = body
         self.gauge(of: request).add(1)
         (request.version == .http2 ? self.requests.http2 : self.requests.http1).add()
-        let mark = self.times?.name(self.route(request.head).template)
-        var response = await self.inner.respond(to: observed)
+        let mark = self.times?.name(route.label.template)
+        var response = await respond(request)
         if !response.headers.contains("X-Apple-Request-UUID") {
             response.headers.append("X-Apple-Request-UUID", request.identity.uuid)
         }
         let status = response.status
         switch response.body {
-        case .empty: self.finish(request, status, start, mark, received: body.count, sent: 0)
+        case .empty: self.finish(request, route, status, start, mark, sent: 0)
         case .bytes(let bytes):
-            self.finish(request, status, start, mark, received: body.count, sent: bytes.count)
+            self.finish(request, route, status, start, mark, sent: bytes.count)
         case .stream(let stream, let length):
             // Finished when the last byte is taken, or when nobody will take any more.
             let watched = CountedStream(stream) { sent, end in
-                if case .failed(let error) = end { self.tell(error, in: request, sent: sent) }
+                if case .failed(let error) = end {
+                    self.tell(error, in: request, route, sent: sent)
+                }
                 self.finish(
-                    request, status, start, mark, received: body.count, sent: sent,
-                    isWhole: end.isWhole)
+                    request, route, status, start, mark, sent: sent, isWhole: end.isWhole)
             }
             response.body = .stream(watched, length: length)
         }
@@ -137,35 +104,37 @@ package final class ObservedHandler: HTTPHandler {
 
     /// The client has a part and no reason, so the log has the reason, also where it has no lines of
     /// requests.
-    private func tell(_ error: any Error, in request: HTTPRequest, sent: Int) {
+    private func tell(
+        _ error: any Error, in request: HTTPRequest, _ route: RequestRoute, sent: Int
+    ) {
         // Whoever asked has gone, or the node stops.
         if error is CancellationError { return }
         self.log.warning(
             "an answer ended before it was complete",
             [
                 "request": .text(request.identity.uuid), "listener": .text(self.listener),
-                "route": .text(self.route(request.head).template), "sent": .count(sent),
+                "route": .text(route.label.template), "sent": .count(sent),
                 "reason": .text("\(error)"),
             ])
     }
 
     private func finish(
-        _ request: HTTPRequest, _ status: Int, _ start: MonotonicTime,
-        _ mark: PieceTimes.TaskMark?, received: Int, sent: Int, isWhole: Bool = true
+        _ request: HTTPRequest, _ route: RequestRoute, _ status: Int, _ start: MonotonicTime,
+        _ mark: PieceTimes.TaskMark?, sent: Int, isWhole: Bool = true
     ) {
         if let mark { self.times?.forget(mark) }
         let duration = self.now() - start
-        let route = self.route(request.head)
+        let received = request.body.takenSize
         self.gauge(of: request).add(-1)
         self.received.add(received)
         self.sent.add(sent)
         // How long a held request took says nothing about the server.
-        if !request.patience.isHeld { self.latency(route.template, status).record(duration) }
+        if !request.patience.isHeld { self.latency(route.label, status).record(duration) }
         guard self.writesLines.load(ordering: .relaxed) else { return }
         self.log.write(status >= 500 ? .warning : route.level, "request") {
             var fields: LogFields = [
                 "request": .text(request.identity.uuid), "listener": .text(self.listener),
-                "method": .text(request.head.method), "route": .text(route.template),
+                "method": .text(request.head.method), "route": .text(route.label.template),
             ]
             fields.all += route.fields().all
             fields.append("status", .count(status))
@@ -182,36 +151,13 @@ package final class ObservedHandler: HTTPHandler {
         request.patience.isHeld ? self.held : self.inFlight
     }
 
-    private func latency(_ route: String, _ status: Int) -> LatencyHistogram {
-        let series = Series(route: route, statusClass: status / 100)
-        return self.latencies.withLock { latencies in
-            if let known = latencies[series] { return known }
-            let isKnown = (1...5).contains(series.statusClass)
-            let statusClass = isKnown ? "\(series.statusClass)xx" : "other"
-            let made = self.metrics.histogram(
+    private func latency(_ label: RouteLabel, _ status: Int) -> LatencyHistogram {
+        label.latency(status, in: self.metrics) { status in
+            self.metrics.histogram(
                 "stratus_http_request_seconds",
                 "From the head of a request to the last byte handed to the connection",
-                ["listener": self.listener, "route": route, "status": statusClass])
-            // The registry bounds the series; this bounds what finds them.
-            if latencies.count < Metrics.seriesCountMax { latencies[series] = made }
-            return made
+                ["listener": self.listener, "route": label.template, "status": status])
         }
-    }
-}
-
-/// Counts what is read of a request's body.
-private final class CountedBody: RequestBody {
-    private let inner: any RequestBody
-    private let total = Atomic(0)
-
-    init(_ inner: any RequestBody) { self.inner = inner }
-
-    var count: Int { self.total.load(ordering: .relaxed) }
-
-    func next() async throws(RequestBodyError) -> Bytes? {
-        let bytes = try await self.inner.next()
-        if let bytes { self.total.add(bytes.count, ordering: .relaxed) }
-        return bytes
     }
 }
 

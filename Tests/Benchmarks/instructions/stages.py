@@ -13,7 +13,7 @@ RULES = [(stage, re.compile(pattern)) for stage, pattern in [
     ("JSON in", r"JSONDocument|JSONTape|JSONNode|JSONObject|JSONValue|JSONText|JSONNumber|JSONArray|WordScan|JSONError|JSONRep"
                 r"|Input\b"),
     ("request", r"OperationCompiler|ModifyRequest|QueryRequest|FieldReader|ZoneAddress|TypeTag|PredicateReader|NameRules|Draws"),
-    ("metrics and log", r"StratusRuntime .*(Log\b|LogFormat|LogRecord|LogValue|LogOutput|LogMemory|ObservedHandler|Metric|Counter"
+    ("metrics and log", r"StratusRuntime .*(Log\b|LogFormat|LogRecord|LogValue|LogOutput|LogMemory|ObservedHandler|RouteLabel|RequestRoute|Metric|Counter"
                         r"|Histogram|Gauge|WallTime|Instrument|RequestIdentity|ThreadTurn)"
                         r"|StratusModel .*RequestIdentity\.(hexadecimal|uuid)|LatencyHistogram"),
     ("hops", r"StratusRuntime .*(EventLoop|Inbox|TimerQueue|HeldWakes|WakeSignal|Signal|OwnedThread|SystemMutex|ThreadIdentity"
@@ -21,7 +21,7 @@ RULES = [(stage, re.compile(pattern)) for stage, pattern in [
     ("connection", r"StratusRuntime"),
     ("heads", r"StratusHTTP "),
     ("credentials", r"StratusIdentity|StratusSealing|TokenCipher|FeedToken"),
-    ("routing", r"StratusGateway .*(RouteMemory|Route\b|OperationTable|CrossOrigin|CloudKitHandler|GatewayOperation|GatewayAnswer"
+    ("routing", r"StratusGateway .*(Surface|Route\b|OperationTable|CrossOrigin|WebServices|GatewayKernel|Admission|GatewayOperation|GatewayAnswer"
                 r"|RequestRates|BodyBudget|AnswerRoom)|StratusNode"),
     ("request", r"StratusGateway"),
     ("coding", r"StratusCoding|Coding|encod|decod|CodingBuffer"),

@@ -97,7 +97,7 @@ import Testing
         reader.password = try await dav.makePassword(.init(label: "r", isReadOnly: true), ann)
         #expect(try await reader.status("GET", "/Documents/a") == 200)
         #expect(try await reader.status("PROPFIND", "/Documents", [("Depth", "1")]) == 207)
-        for method in DAVHandler.methods.subtracting(DAVHandler.reading).sorted() {
+        for method in DAVSurface.methods.subtracting(DAVSurface.reading).sorted() {
             #expect(try await reader.status(method, "/Documents/a") == 403, "\(method)")
         }
         #expect(try await dav.status("GET", "/Documents/a") == 200)
@@ -105,7 +105,7 @@ import Testing
 
     @Test func `wrong, revoked and foreign passwords stay out`() async throws {
         let (dav, ann) = try await DAVClient.make()
-        let methods = DAVHandler.methods.subtracting(["OPTIONS"]).sorted()
+        let methods = DAVSurface.methods.subtracting(["OPTIONS"]).sorted()
         func refused(_ client: DAVClient, _ why: String) async throws {
             for method in methods {
                 let answer = try await client.send(method, "/Documents/a", body: "")

@@ -127,7 +127,7 @@ import Testing
             statuses.append(
                 try await self.get(town, link.url, peer: "198.51.100.\(number):1").status)
         }
-        #expect(statuses.count { $0 == 200 } >= PublishedHandler.rateMax)
+        #expect(statuses.count { $0 == 200 } >= PublishedSurface.rateMax)
         #expect(statuses.last == 429)
         town.world.advance(by: .seconds(5))
         #expect(try await self.get(town, link.url).status == 200)

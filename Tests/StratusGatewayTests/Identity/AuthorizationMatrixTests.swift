@@ -388,8 +388,8 @@ import Testing
             + "</locktype></lockinfo>"
         let lock = try await right.send("LOCK", "/Documents/a", body: info)
         let token = try #require(lock.headers["Lock-Token"])
-        for method in DAVHandler.methods.subtracting(["OPTIONS"]).sorted() {
-            let isReading = DAVHandler.reading.contains(method)
+        for method in DAVSurface.methods.subtracting(["OPTIONS"]).sorted() {
+            let isReading = DAVSurface.reading.contains(method)
             let headers = [
                 ("Destination", right.path("/Documents/b")), ("Lock-Token", token),
                 ("Depth", method == "PROPFIND" ? "1" : "infinity"), ("If", "(\(token))"),

@@ -25,7 +25,7 @@ final class Neighbourhood: Wire {
     let router: MemoryRouter
     let authenticator: CredentialAuthenticator
     let service: SignInService
-    let handler: CloudKitHandler
+    let handler: Gateway
     var accounts: Accounts { self.service.accounts }
     var access: ContainerAccess { self.service.access }
 
@@ -52,7 +52,7 @@ final class Neighbourhood: Wire {
         let keys = InProcess.databaseKeys(self.router, self.world)
         self.service = SignInService(
             authenticator: self.authenticator, settings: settings, keys: keys)
-        self.handler = CloudKitHandler(
+        self.handler = Gateway(
             GatewayKernel(
                 router: self.router, authenticator: self.authenticator, world: self.world,
                 keys: keys, tokenKey: master, limits: requests),

@@ -20,7 +20,7 @@ final class LiveClient {
     private(set) var lastID: String?
 
     /// - Parameter target: a path with its parameters.
-    init(_ handler: CloudKitHandler, _ target: String, lastEventID: String? = nil) async {
+    init(_ handler: Gateway, _ target: String, lastEventID: String? = nil) async {
         let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
         var headers: HeaderFields = ["Host": "ck.example.org", "Accept": "text/event-stream"]
         if let lastEventID { headers.set("Last-Event-ID", lastEventID) }

@@ -23,7 +23,7 @@ import Testing
 
         func open(
             _ query: String, after id: String? = nil, in scope: String = "private",
-            at handler: CloudKitHandler? = nil
+            at handler: Gateway? = nil
         ) async -> LiveClient {
             await LiveClient(
                 handler ?? self.wire.handler, self.caller.target("\(scope)/live", query: query),

@@ -31,7 +31,9 @@ import Testing
     }
 
     private struct Handler: HTTPHandler {
-        func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
+        func plan(for head: RequestHead) -> RequestPlan {
+            RequestPlan(bodySizeMax: .mebibytes(1)) { await self.respond(to: $0) }
+        }
 
         func respond(to request: HTTPRequest) async -> HTTPResponse {
             switch request.head.path {

@@ -20,13 +20,14 @@ import Testing
     ])
     func `what goes through a whole cluster is not cut off after five minutes`(path: String) {
         let head = RequestHead(method: "POST", path: path, query: nil, headers: HeaderFields())
-        #expect(Self.handler().patience(for: head) == .transfer)
+        #expect(Self.handler().plan(for: head).patience == .transfer)
     }
 
     @Test func `the body of copies has no bound, and others have theirs`() {
         func limit(_ path: String) -> ByteCount {
-            Self.handler().bodyLimit(
-                for: RequestHead(method: "POST", path: path, query: nil, headers: HeaderFields()))
+            Self.handler().plan(
+                for: RequestHead(method: "POST", path: path, query: nil, headers: HeaderFields())
+            ).bodySizeMax
         }
         #expect(limit("/v1/assets/adopt") == ByteCount(.max))
         #expect(limit("/v1/assets/wanted") == .mebibytes(1))

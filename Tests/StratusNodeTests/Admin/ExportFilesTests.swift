@@ -244,7 +244,9 @@ import Testing
 
         init(head: Bytes = ExportFilesTests.head) { self.head = head }
 
-        func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
+        func plan(for head: RequestHead) -> RequestPlan {
+            RequestPlan(bodySizeMax: .mebibytes(1)) { await self.respond(to: $0) }
+        }
 
         func count(_ ticket: String) -> Int { self.asked.withLock { $0[ticket] ?? 0 } }
 

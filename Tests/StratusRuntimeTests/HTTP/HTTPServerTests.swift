@@ -453,7 +453,9 @@ import Testing
 private struct StreamCounter: HTTPHandler {
     let report: @Sendable (Int) -> Void
 
-    func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(16) }
+    func plan(for head: RequestHead) -> RequestPlan {
+        RequestPlan(bodySizeMax: .mebibytes(16)) { await self.respond(to: $0) }
+    }
 
     func respond(to request: HTTPRequest) async -> HTTPResponse {
         var count = 0

@@ -22,8 +22,11 @@ import Testing
         var waiting: Int { self.counts.withLock { $0.waiting } }
         var resumed: Int { self.counts.withLock { $0.resumed } }
 
-        func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
-        func patience(for head: RequestHead) -> RequestPatience { self.patience }
+        func plan(for head: RequestHead) -> RequestPlan {
+            RequestPlan(bodySizeMax: .mebibytes(1), patience: self.patience) {
+                await self.respond(to: $0)
+            }
+        }
 
         func wait() async {
             let waiter = Waiter()
@@ -133,8 +136,11 @@ import Testing
     @Test func `a transfer that its client does not take is cut`() async throws {
         struct Handler: HTTPHandler {
             let body: CountingBody
-            func bodyLimit(for head: RequestHead) -> ByteCount { .kibibytes(1) }
-            func patience(for head: RequestHead) -> RequestPatience { .transfer }
+            func plan(for head: RequestHead) -> RequestPlan {
+                RequestPlan(bodySizeMax: .kibibytes(1), patience: .transfer) {
+                    await self.respond(to: $0)
+                }
+            }
             func respond(to request: HTTPRequest) async -> HTTPResponse {
                 HTTPResponse(status: 200, body: .stream(self.body, length: nil))
             }

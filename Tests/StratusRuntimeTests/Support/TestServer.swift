@@ -66,8 +66,9 @@ struct ClosureHandler: HTTPHandler {
         self.respond = respond
     }
 
-    func bodyLimit(for head: RequestHead) -> ByteCount { self.bodySizeMax }
-    func respond(to request: HTTPRequest) async -> HTTPResponse { await self.respond(request) }
+    func plan(for head: RequestHead) -> RequestPlan {
+        RequestPlan(bodySizeMax: self.bodySizeMax, respond: self.respond)
+    }
 }
 
 extension HTTPResponse {

@@ -7,7 +7,16 @@ import Testing
 @Suite struct ObservedHandlerTests {
     /// Answers by path; reads the whole body first.
     struct Inner: HTTPHandler {
-        func bodyLimit(for head: RequestHead) -> ByteCount { 10 }
+        let made: MadeCount
+
+        func plan(for head: RequestHead) -> RequestPlan {
+            let made = self.made
+            return RequestPlan(
+                RequestRoute(
+                    RouteLabel(String(head.path.dropFirst())), fields: made.counting(["shop": "x"])),
+                bodySizeMax: 10
+            ) { await self.respond(to: $0) }
+        }
         func respond(to request: HTTPRequest) async -> HTTPResponse {
             _ = try? await request.body.collect()
             switch request.head.path {
@@ -50,13 +59,9 @@ import Testing
             let box = Box(clock)
             let made = self.fieldsMade
             self.handler = ObservedHandler(
-                Inner(), listener: "client", log: self.log, metrics: self.metrics,
+                Inner(made: made), listener: "client", log: self.log, metrics: self.metrics,
                 writesLines: writesLines,
-                now: { MonotonicTime(nanoseconds: box.tick()) },
-                route: {
-                    ObservedHandler.Route(
-                        String($0.path.dropFirst()), fields: made.counting(["shop": "x"]))
-                })
+                now: { MonotonicTime(nanoseconds: box.tick()) })
         }
 
         var text: String {

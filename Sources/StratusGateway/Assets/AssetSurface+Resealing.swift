@@ -9,7 +9,7 @@ import StratusSealing
 import Synchronization
 
 // Files that are sealed anew, because their database got a newer key.
-extension AssetHandler: FileResealing {
+extension AssetSurface: FileResealing {
     /// The names under which a rotation shares the memory of transfers with users. Reading and
     /// writing wait for each other, so each has a part of its own.
     private static let reader = "a rotation of keys, reading"

@@ -50,7 +50,9 @@ package struct GatewayOperation: Sendable {
     /// takes any path below.
     package let name: String
     /// The operation's name in metrics, the log and its refusals. One of a fixed set.
-    package let label: String
+    package var label: String { self.named.template }
+    /// The label, with the latencies of its requests.
+    let named: RouteLabel
     package let methods: HTTPMethods
     package let scopes: Scopes
     package let need: Need
@@ -65,7 +67,7 @@ package struct GatewayOperation: Sendable {
     ) {
         self.service = service
         self.name = name
-        self.label = label ?? service.label(of: name)
+        self.named = RouteLabel(label ?? service.label(of: name))
         self.methods = methods
         self.scopes = scopes
         self.need = need

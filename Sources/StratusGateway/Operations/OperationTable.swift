@@ -5,25 +5,9 @@ import StratusModel
 /// A new capability adds its list here. A name that two operations of a service have, or a label
 /// that two operations have, is a mistake of the program.
 package struct OperationTable: Sendable {
-    /// The operations that the program serves.
-    package static func standard(
-        _ needs: GatewayNeeds = GatewayNeeds(), _ settings: GatewaySettings = GatewaySettings()
-    ) -> OperationTable {
-        OperationTable(
-            RecordService.operations, QueryService.operations, ZoneService.operations,
-            FeedService.operations, SubscriptionService.operations,
-            TokenService.operations(needs.people, needs.push), LiveService.operations,
-            UserService.operations(needs.people, settings), UsageService.operations,
-            AssetService.operations,
-            KeyValueService.operations(needs.keyValueCounters, settings),
-            AccountService.operations, DocumentService.operations,
-            DocumentService.publicationOperations)
-    }
-
     /// The operations in the order of their lists.
     package let operations: [GatewayOperation]
     let services: [Section]
-    private let memory = RouteMemory()
 
     /// One service's operations, by name.
     struct Section: Sendable {
@@ -70,18 +54,5 @@ package struct OperationTable: Sendable {
             sections[index].open.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
         }
         self.services = sections
-    }
-
-    /// The operation of a path; nil: the path leads nowhere.
-    package func operation(at path: String) -> GatewayOperation? {
-        (try? self.route(of: path))?.operation
-    }
-
-    /// Reads a path as ``Route/init(path:in:)`` does, or remembers what was read.
-    package func route(of path: String) throws(InputRefusal) -> Route {
-        if let known = self.memory.route(of: path) { return known }
-        let route = try Route(path: path, in: self)
-        self.memory.keep(route, of: path)
-        return route
     }
 }

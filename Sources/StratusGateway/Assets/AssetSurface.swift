@@ -2,7 +2,7 @@ import StratusAssets
 import StratusCluster
 package import StratusHTTP
 import StratusIdentity
-package import StratusModel
+import StratusModel
 import StratusRecords
 package import StratusRuntime
 import StratusSealing
@@ -11,7 +11,7 @@ import StratusSealing
 ///
 /// Credentials, signatures and cookies on these requests are ignored. What is served is sandboxed,
 /// so a browser runs nothing that somebody uploaded.
-package final class AssetHandler: HTTPHandler {
+package final class AssetSurface: Surface {
     let kit: AssetKit
     let kernel: GatewayKernel
     var world: any World { self.kernel.world }
@@ -24,54 +24,68 @@ package final class AssetHandler: HTTPHandler {
         self.kernel = kernel
     }
 
-    /// Whether a path is one of an upload or a download.
-    package static func isPath(_ path: String) -> Bool { path.hasPrefix(AssetPath.root) }
+    package var roots: [SurfaceRoot] { [.prefix(AssetPath.root)] }
 
-    package func bodyLimit(for head: RequestHead) -> ByteCount {
-        guard head.path.hasPrefix(AssetPath.uploads) else { return .kibibytes(64) }
-        let sizeMax = Int(clamping: self.kit.settings.sizeMax)
-        return ByteCount(sizeMax + Self.wrappingMax)
+    /// What a path asks for.
+    package enum Target: Sendable {
+        case upload(ticket: String)
+        case download(link: String, name: String?)
+        case nothing
     }
 
-    package func patience(for head: RequestHead) -> RequestPatience { .transfer }
+    // The rest of the path is a permission: never in a log.
+    private static let uploads = RouteLabel("assets/u")
+    private static let downloads = RouteLabel("assets/d")
 
-    package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
-        var writer = JSONWriter()
-        writer.writeFailure(ClientError(refusal), uuid: self.world.drawIdentity().uuid)
-        var headers: HeaderFields = ["Content-Type": "application/json; charset=UTF-8"]
-        Self.open(&headers)
-        return (headers, writer.finish())
+    /// Transfers are not counted by their address: the URL is the permission.
+    package func plan(_ head: RequestHead) -> SurfacePlan<Target> {
+        var admission = AdmissionPlan()
+        let path = head.path
+        if path.hasPrefix(AssetPath.uploads) {
+            if !["POST", "PUT"].contains(head.method) {
+                admission.refusal = AssetFailure.wrongMethod("POST, PUT, OPTIONS")
+            }
+            let sizeMax = Int(clamping: self.kit.settings.sizeMax)
+            return SurfacePlan(
+                RequestRoute(Self.uploads), patience: .transfer,
+                bodySizeMax: ByteCount(sizeMax + Self.wrappingMax), admission: admission,
+                target: .upload(ticket: String(path.dropFirst(AssetPath.uploads.count))))
+        }
+        var target = Target.nothing
+        if !path.hasPrefix(AssetPath.downloads) {
+            admission.refusal = AssetFailure.notFound
+        } else if !["GET", "HEAD"].contains(head.method) {
+            admission.refusal = AssetFailure.wrongMethod("GET, HEAD, OPTIONS")
+        } else {
+            let rest = path.dropFirst(AssetPath.downloads.count)
+            let link = rest.prefix { $0 != "/" }
+            target = .download(
+                link: String(link), name: Self.name(rest.dropFirst(link.count + 1)))
+        }
+        return SurfacePlan(
+            RequestRoute(Self.downloads), patience: .transfer, admission: admission,
+            target: target)
     }
 
-    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+    package func respond(_ task: TaskRequest<Target>) async -> HTTPResponse {
         var response: HTTPResponse
-        do { response = try await self.answer(to: request) } catch {
-            response = self.failure(AssetFailure(error), of: request, cause: error)
+        do { response = try await self.answer(task) } catch {
+            response = self.failure(error, of: task.http)
         }
         Self.open(&response.headers)
         return response
     }
 
-    private func answer(to request: HTTPRequest) async throws -> HTTPResponse {
-        let path = request.head.path
-        if request.head.method == "OPTIONS" { return Self.preflight() }
-        if path.hasPrefix(AssetPath.uploads) {
-            guard ["POST", "PUT"].contains(request.head.method) else {
-                throw AssetFailure.wrongMethod("POST, PUT, OPTIONS")
-            }
-            try await self.kit.keepUp()
-            return try await self.upload(
-                request, ticket: String(path.dropFirst(AssetPath.uploads.count)))
-        }
-        guard path.hasPrefix(AssetPath.downloads) else { throw AssetFailure.notFound }
-        guard ["GET", "HEAD"].contains(request.head.method) else {
-            throw AssetFailure.wrongMethod("GET, HEAD, OPTIONS")
-        }
+    private func answer(_ task: TaskRequest<Target>) async throws -> HTTPResponse {
+        if task.http.head.method == "OPTIONS" { return Self.preflight() }
+        try self.kernel.enter(task.http, by: task.plan.admission)
         try await self.kit.keepUp()
-        let rest = path.dropFirst(AssetPath.downloads.count)
-        let link = rest.prefix { $0 != "/" }
-        let name = rest.dropFirst(link.count + 1)
-        return try await self.download(request, link: String(link), name: Self.name(name))
+        switch task.target {
+        case .upload(let ticket): return try await self.upload(task.http, ticket: ticket)
+        case .download(let link, let name):
+            return try await self.download(task.http, link: link, name: name)
+        case .nothing: throw AssetFailure.notFound
+        }
     }
 
     /// The name that a client put into the link's last segment; nil where it put none.
@@ -105,15 +119,14 @@ package final class AssetHandler: HTTPHandler {
             ])
     }
 
-    private func failure(
-        _ failure: AssetFailure, of request: HTTPRequest, cause: any Error
-    ) -> HTTPResponse {
+    package func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse {
+        let failure = AssetFailure(error)
         if failure == .broken {
             self.kernel.log.error(
                 "a transfer failed inside",
                 [
                     "request": .text(request.identity.uuid),
-                    "cause": .text(String(describing: cause)),
+                    "cause": .text(String(describing: error)),
                 ])
         }
         var writer = JSONWriter()

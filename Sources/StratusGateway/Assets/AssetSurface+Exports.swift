@@ -7,7 +7,7 @@ import StratusRuntime
 
 /// Files of a person's archive, for administrators. They are read as downloads are, within the
 /// memory of all transfers.
-extension AssetHandler: ExportedFiles {
+extension AssetSurface: ExportedFiles {
     /// All exports share one user's part of the memory.
     private static let exportReader = "administrators"
 

@@ -8,7 +8,7 @@ import StratusRuntime
 import StratusSealing
 import Synchronization
 
-extension AssetHandler {
+extension AssetSurface {
     /// What CloudKit's checksum of a file begins with.
     static let checksumSalt = FileChecksum.salt
     /// How long copies are kept of which no row speaks yet.
@@ -251,7 +251,7 @@ extension AssetHandler {
         let written: WrittenBody
         let end: MonotonicTime
         var storers: [CopyHolding]
-        var triesLeft = AssetHandler.pinTriesMax
+        var triesLeft = AssetSurface.pinTriesMax
 
         init(_ written: WrittenBody, until end: MonotonicTime) {
             self.written = written

@@ -11,11 +11,22 @@ import StratusRuntime
 /// A client shows an app password with every request, as `Basic`. API and web-auth tokens work too.
 /// Nothing of another origin is allowed in: no answer has the headers of CORS, and `POST` is
 /// refused.
-struct DAVHandler: Sendable {
+struct DAVSurface: Surface {
     let kernel: GatewayKernel
     /// Nil where nothing keeps assets.
     let assets: AssetKit?
     let counters: DAVCounters
+
+    init(_ kernel: GatewayKernel, assets: AssetKit?, counters: DAVCounters) {
+        self.kernel = kernel
+        self.assets = assets
+        self.counters = counters
+    }
+
+    var roots: [SurfaceRoot] { [.prefix(DAVRoute.root)] }
+
+    /// The rest of the path is a person's: never in a log.
+    private static let label = RouteLabel("dav")
 
     static let reading: Set<String> = ["OPTIONS", "GET", "HEAD", "PROPFIND"]
     static let methods: Set<String> = Self.reading.union([
@@ -38,26 +49,48 @@ struct DAVHandler: Sendable {
         method == "PUT" || method == "GET" ? .transfer : .usual
     }
 
-    /// What stands in an exchange for the operation. It is in no table: WebDAV has methods instead.
-    private static let operation = GatewayOperation(
-        "dav", of: .dav, label: "dav", in: .private, needs: .user,
-        .collected { _, _ in throw RouteError.refused("not an operation") })
+    /// - Returns: without a target for a path that names no place in a store.
+    func plan(_ head: RequestHead) -> SurfacePlan<DAVRoute?> {
+        let route = DAVRoute(path: head.path)
+        var admission = AdmissionPlan()
+        admission.isRated = true
+        admission.refusal = Self.refusal(head.method, route, head.path)
+        admission.credentials = .password
+        admission.container = route?.container
+        admission.tenant = "\(route?.container.container ?? "") dav"
+        return SurfacePlan(
+            RequestRoute(Self.label), patience: Self.patience(head.method),
+            bodySizeMax: Self.bodyLimit(
+                head.method, fileSizeMax: self.assets?.settings.sizeMax),
+            admission: admission, target: route)
+    }
 
-    func respond(to request: HTTPRequest) async -> HTTPResponse {
+    private static func refusal(
+        _ method: String, _ route: DAVRoute?, _ path: String
+    ) -> DAVFailure? {
+        guard Self.methods.contains(method) else {
+            var failure = DAVFailure(405, "WebDAV has no method '\(ClientError.quoted(method))'")
+            failure.headers.set("Allow", Self.allowed)
+            return failure
+        }
+        guard route == nil else { return nil }
+        // Some clients look for every folder above their own, and make those that they miss.
+        return DAVRoute.isAboveStores(path)
+            ? DAVFailure(403, "a store is at /dav/<container>/<environment>/")
+            : DAVFailure(404, "there is nothing at this address")
+    }
+
+    func respond(_ task: TaskRequest<DAVRoute?>) async -> HTTPResponse {
+        let request = task.http
         var response: HTTPResponse
-        do {
-            response = try await self.answer(request)
-        } catch let failure as DAVFailure {
-            response = failure.response()
-        } catch let failure as AssetFailure {
-            self.kernel.note(failure.error, uuid: request.identity.uuid, cause: failure)
-            response = DAVFailure(failure).response()
-        } catch let failure as BodyFailure {
-            response = DAVFailure(AssetFailure(failure)).response()
-        } catch {
-            let known = ClientError(error)
-            self.kernel.note(known, uuid: request.identity.uuid, cause: error)
-            response = DAVFailure(known).response()
+        if request.head.method == "OPTIONS" {
+            // Clients ask before they show who they are, and learn nothing of any store.
+            response = HTTPResponse(
+                status: 200, headers: ["Allow": Self.allowed, "MS-Author-Via": "DAV"])
+        } else {
+            do { response = try await self.answer(task) } catch {
+                response = self.failure(error, of: request)
+            }
         }
         if response.status == 401 {
             response.headers.set(
@@ -66,33 +99,37 @@ struct DAVHandler: Sendable {
         response.headers.set("DAV", "1, 2")
         response.headers.set("Cross-Origin-Resource-Policy", "same-origin")
         self.counters.note(request.head.method, response.status)
-        return response
+        return response.finished(request)
     }
 
-    private func answer(_ request: HTTPRequest) async throws -> HTTPResponse {
+    func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse {
+        let uuid = request.identity.uuid
+        switch error {
+        case let failure as DAVFailure: return failure.response()
+        case let failure as AssetFailure:
+            self.kernel.note(failure.error, uuid: uuid, cause: failure)
+            return DAVFailure(failure).response()
+        case let failure as BodyFailure: return DAVFailure(AssetFailure(failure)).response()
+        default:
+            let known = ClientError(error)
+            self.kernel.note(known, uuid: uuid, cause: error)
+            return DAVFailure(known).response()
+        }
+    }
+
+    private func answer(_ task: TaskRequest<DAVRoute?>) async throws -> HTTPResponse {
+        let request = task.http
         let method = request.head.method
-        guard Self.methods.contains(method) else {
-            var failure = DAVFailure(405, "WebDAV has no method '\(ClientError.quoted(method))'")
-            failure.headers.set("Allow", Self.allowed)
-            throw failure
+        guard let route = task.target else {
+            try self.kernel.enter(request, by: task.plan.admission)
+            preconditionFailure("a path that names no place is refused")
         }
-        if method == "OPTIONS" {
-            // Clients ask before they show who they are, and learn nothing of any store.
-            return HTTPResponse(
-                status: 200, headers: ["Allow": Self.allowed, "MS-Author-Via": "DAV"])
-        }
-        try self.kernel.rates.check(address: request.peer, at: self.kernel.world.now)
-        guard let route = DAVRoute(path: request.head.path) else {
-            // Some clients look for every folder above their own, and make those that they miss.
-            if DAVRoute.isAboveStores(request.head.path) {
-                throw DAVFailure(403, "a store is at /dav/<container>/<environment>/")
-            }
-            throw DAVFailure(404, "there is nothing at this address")
-        }
-        let authentication = try await self.authenticate(request, route)
-        try self.kernel.rates.check(
-            authentication.principal, request.head, from: request.peer, route.container,
-            at: self.kernel.world.now)
+        var share = BodyBudget.Share(of: self.kernel.bodies)
+        var token: String?
+        let admission = try await self.kernel.admit(
+            request, by: task.plan.admission, &share, token: &token)
+        let (authentication, turn) = (admission.authentication, admission.turn)
+        defer { turn.leave() }
         guard authentication.principal.kind == .user else {
             throw DAVFailure(403, "only people have documents")
         }
@@ -100,10 +137,7 @@ struct DAVHandler: Sendable {
         if password?.isReadOnly == true, !Self.reading.contains(method) {
             throw DAVFailure(403, "this app password is for reading only")
         }
-        var share = BodyBudget.Share(of: self.kernel.bodies)
         let files = DocumentFiles(self.assets, self.kernel)
-        let turn = LongWork.Turn(at: request.longWork, for: "\(route.container.container) dav")
-        defer { turn.leave() }
         let room = AnswerRoom(of: self.kernel.answers)
         var head = request.head
         // A name of the request would stand for every path that has the same body.
@@ -114,7 +148,7 @@ struct DAVHandler: Sendable {
         ) throws -> DAVService {
             let exchange = Exchange(
                 kernel: self.kernel, assets: self.assets,
-                route: Route(route.container, .private, Self.operation),
+                route: Route(route.container, .private, "dav"),
                 authentication: authentication, head: head, body: body,
                 isSecure: request.isSecure, room: room, turn: turn)
             return DAVService(
@@ -138,13 +172,13 @@ struct DAVHandler: Sendable {
                 in: checks.exchange.homeDatabase, by: checks.exchange.caller,
                 freeing: found.item?.size ?? 0
             ) {
-                try await self.judgeAgain(request, route, authentication)
+                try await self.judgeAgain(request, route.container, authentication)
                 try await checks.checkWaiting(over: found)
             }
         } else if method == "PUT" {
             content = .inline(body)
             if self.kernel.world.now - began >= Self.judgedFor {
-                try await self.judgeAgain(request, route, authentication)
+                try await self.judgeAgain(request, route.container, authentication)
             }
         }
         await turn.take(for: isStreamed ? 0 : body.count)
@@ -192,39 +226,40 @@ struct DAVHandler: Sendable {
         DAVFailure(413, "a file has at most \(limit) bytes here")
     }
 
-    // MARK: Who asks
+    /// Refuses a caller whose app password was withdrawn while the body came.
+    private func judgeAgain(
+        _ request: HTTPRequest, _ container: ContainerReference, _ first: Authentication
+    ) async throws {
+        guard first.appPassword != nil else { return }
+        let now = try await self.kernel.authenticateByPassword(request, in: container)
+        guard now.principal.userRecordName == first.principal.userRecordName,
+            now.appPassword == first.appPassword
+        else { throw DAVFailure(401, "the app password is not good any more") }
+    }
+}
 
-    private func authenticate(
-        _ request: HTTPRequest, _ route: DAVRoute
+extension GatewayKernel {
+    /// Judges an app password of WebDAV, or tokens where none is shown.
+    func authenticateByPassword(
+        _ request: HTTPRequest, in container: ContainerReference
     ) async throws -> Authentication {
         let presented = PresentedRequest(
-            head: request.head, container: route.container, scope: .private,
+            head: request.head, container: container, scope: .private,
             isSecure: request.isSecure)
         guard let field = request.head.headers["Authorization"] else {
             guard TokenCredentials(query: request.head.query).apiToken != nil else {
                 throw DAVFailure(401, "give an app password")
             }
-            return try await self.kernel.authenticator.authenticate(presented)
+            return try await self.authenticator.authenticate(presented)
         }
-        guard request.isSecure || self.kernel.settings.takesPlainPasswords else {
+        guard request.isSecure || self.settings.takesPlainPasswords else {
             throw DAVFailure(403, "passwords are taken over TLS only")
         }
         guard request.head.headers.values(of: "Authorization").count == 1,
             let password = Self.password(field)
         else { throw DAVFailure(401, "give an app password") }
-        return try await self.kernel.authenticator.authenticate(
+        return try await self.authenticator.authenticate(
             presented, password: password, from: SignInService.place(of: request.peer))
-    }
-
-    /// Refuses a caller whose app password was withdrawn while the body came.
-    private func judgeAgain(
-        _ request: HTTPRequest, _ route: DAVRoute, _ first: Authentication
-    ) async throws {
-        guard first.appPassword != nil else { return }
-        let now = try await self.authenticate(request, route)
-        guard now.principal.userRecordName == first.principal.userRecordName,
-            now.appPassword == first.appPassword
-        else { throw DAVFailure(401, "the app password is not good any more") }
     }
 
     /// The password of `Basic`. The name before it may be any: the password says whose it is.

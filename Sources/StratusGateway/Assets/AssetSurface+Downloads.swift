@@ -7,7 +7,7 @@ import StratusRecords
 import StratusRuntime
 import StratusSealing
 
-extension AssetHandler {
+extension AssetSurface {
     private static let readPatience = Duration.seconds(10)
     private static let patienceMin = Duration.seconds(300)
     private static let speedMin: UInt64 = 1 << 10

@@ -4,7 +4,7 @@ import StratusRuntime
 
 @testable import StratusGateway
 
-extension CloudKitHandler {
+extension Gateway {
     /// Sends a request to the caller's private database.
     func post(_ operation: String, _ body: String, query: String = "") async -> HTTPResponse {
         await self.respond(
@@ -16,4 +16,9 @@ extension CloudKitHandler {
                 body: CollectedBody(Bytes(body.utf8)), peer: "test",
                 identity: self.kernel.world.drawIdentity()))
     }
+}
+
+extension HTTPHandler {
+    func bodyLimit(for head: RequestHead) -> ByteCount { self.plan(for: head).bodySizeMax }
+    func patience(for head: RequestHead) -> RequestPatience { self.plan(for: head).patience }
 }

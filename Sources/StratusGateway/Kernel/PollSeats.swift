@@ -293,7 +293,7 @@ final class PollSeat: Sendable {
     }
 }
 
-/// The polls and live streams that a node holds. Every handler of a node shares them: what one that
+/// The polls and live streams that a node holds. Every gateway of a node shares them: what one that
 /// goes away still holds is woken through the one that follows it.
 package struct HeldPolls: Sendable {
     let seats = PollSeats()

@@ -7,25 +7,50 @@ package struct Route: Sendable {
     /// The tenant that long work is shared out by.
     package let tenant: String
     package var scope: DatabaseScope
-    package var operation: GatewayOperation
+    /// What the request is called. One of a fixed set.
+    package let label: String
     /// The rest of the path, for an operation that takes any path below its name. It is as the
     /// client sent it, without a slash at its end. Empty for others.
     package var rest: String
 
+    /// A place that a path of another form names.
+    init(
+        _ container: ContainerReference, _ scope: DatabaseScope, _ label: String, rest: String = ""
+    ) {
+        self.container = container
+        self.tenant = "\(container.container) \(container.environment.name)"
+        self.scope = scope
+        self.label = label
+        self.rest = rest
+    }
+
+    private static let slash = UInt8(ascii: "/")
+
+    /// Cuts off what stands before the next slash. Nil: there is none, and so nothing after it.
+    fileprivate static func segment(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard let end = rest.firstIndex(of: Self.slash) else { return nil }
+        defer { rest = rest[(end + 1)...] }
+        return rest[..<end]
+    }
+}
+
+extension OperationTable {
     /// Reads `/database/1/<container>/<environment>/<database>/<operation>`, and the paths of other
     /// services. The path is as the client sent it: each segment is decoded here, and nothing else
     /// may rewrite it.
-    package init(path: String, in table: OperationTable) throws(InputRefusal) {
-        // Every request comes by here more than once: bytes, not characters.
+    package func route(
+        of path: String
+    ) throws(InputRefusal) -> (route: Route, operation: GatewayOperation) {
+        // Every request comes by here: bytes, not characters.
         var rest = Bytes(path.utf8)[...]
         // A trailing slash is an empty last segment: some clients join paths so.
-        if rest.last == Self.slash { rest.removeLast() }
-        guard let section = table.services.first(where: { rest.starts(with: $0.root) }) else {
+        if rest.last == UInt8(ascii: "/") { rest.removeLast() }
+        guard let section = self.services.first(where: { rest.starts(with: $0.root) }) else {
             throw .unknownPath
         }
         rest.removeFirst(section.root.count)
-        guard let name = Self.segment(&rest), let environmentName = Self.segment(&rest),
-            let scopeName = section.service.namesDatabase ? Self.segment(&rest) : [],
+        guard let name = Route.segment(&rest), let environmentName = Route.segment(&rest),
+            let scopeName = section.service.namesDatabase ? Route.segment(&rest) : [],
             let container = PercentEncoding.decode(name), ContainerReference.isName(container)
         else { throw .unknownPath }
         let environmentText = String(decoding: environmentName, as: UTF8.self)
@@ -44,31 +69,9 @@ package struct Route: Sendable {
         guard let (operation, below) = section.operation(operationName) else {
             throw .unknownOperation(operationName)
         }
-        self.container = ContainerReference(container: container, environment: environment)
-        self.tenant = Self.tenant(self.container)
-        self.scope = scope
-        self.operation = operation
-        self.rest = below
-    }
-    /// A place that a path of another form names.
-    init(_ container: ContainerReference, _ scope: DatabaseScope, _ operation: GatewayOperation) {
-        self.container = container
-        self.tenant = Self.tenant(container)
-        self.scope = scope
-        self.operation = operation
-        self.rest = ""
-    }
-
-    private static func tenant(_ container: ContainerReference) -> String {
-        "\(container.container) \(container.environment.name)"
-    }
-
-    private static let slash = UInt8(ascii: "/")
-
-    /// Cuts off what stands before the next slash. Nil: there is none, and so nothing after it.
-    private static func segment(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        guard let end = rest.firstIndex(of: Self.slash) else { return nil }
-        defer { rest = rest[(end + 1)...] }
-        return rest[..<end]
+        let route = Route(
+            ContainerReference(container: container, environment: environment), scope,
+            operation.label, rest: below)
+        return (route, operation)
     }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The live streams of a node, counted. Shared by every handler of a node.
+/// The live streams of a node, counted. Shared by every gateway of a node.
 final class LiveStreams: Sendable {
     private struct State {
         var count = 0

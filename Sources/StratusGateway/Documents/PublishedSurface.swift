@@ -10,7 +10,7 @@ import StratusRuntime
 ///
 /// Credentials on such a request are ignored. What is answered is somebody's file on this origin:
 /// it is to be saved, and no browser runs it.
-package struct PublishedHandler: Sendable {
+struct PublishedSurface: Surface {
     let kernel: GatewayKernel
     /// Nil where nothing keeps assets: then there are no links.
     let assets: AssetKit?
@@ -22,38 +22,47 @@ package struct PublishedHandler: Sendable {
         self.assets = assets
     }
 
-    package static let root = "/published/"
+    static let root = "/published/"
     /// Requests a second with one link at this node, whoever sends them.
     static let rateMax = 20
+    /// The rest of the path is a permission: never in a log.
+    private static let label = RouteLabel("published")
 
-    package static func isPath(_ path: String) -> Bool { path.hasPrefix(Self.root) }
+    var roots: [SurfaceRoot] { [.prefix(Self.root)] }
 
-    func respond(to request: HTTPRequest) async -> HTTPResponse {
+    /// The target is the text of the link.
+    func plan(_ head: RequestHead) -> SurfacePlan<String> {
+        var admission = AdmissionPlan()
+        admission.isRated = true
+        if !["GET", "HEAD"].contains(head.method) {
+            admission.refusal = AssetFailure.wrongMethod("GET, HEAD")
+        }
+        return SurfacePlan(
+            RequestRoute(Self.label), patience: .transfer, admission: admission,
+            target: String(head.path.dropFirst(Self.root.count).prefix { $0 != "/" }))
+    }
+
+    func respond(_ task: TaskRequest<String>) async -> HTTPResponse {
         var response: HTTPResponse
-        do {
-            response = try await self.answer(request)
-        } catch {
-            response = self.failure(error, of: request)
+        do { response = try await self.answer(task) } catch {
+            response = self.failure(error, of: task.http)
         }
         response.headers.set("Cross-Origin-Resource-Policy", "same-origin")
         response.headers.set("Referrer-Policy", "no-referrer")
         response.headers.set("X-Robots-Tag", "noindex")
-        return response
+        return response.finished(task.http)
     }
 
-    private func answer(_ request: HTTPRequest) async throws -> HTTPResponse {
-        guard ["GET", "HEAD"].contains(request.head.method) else {
-            throw AssetFailure.wrongMethod("GET, HEAD")
-        }
+    private func answer(_ task: TaskRequest<String>) async throws -> HTTPResponse {
+        let request = task.http
+        try self.kernel.enter(request, by: task.plan.admission)
         let now = self.kernel.world.now
-        try self.kernel.rates.check(address: request.peer, at: now)
         guard let kit = self.assets else { throw AssetFailure.notFound }
         try await kit.keepUp()
-        let text = request.head.path.dropFirst(Self.root.count).prefix { $0 != "/" }
         let link: PublishedLink
         do throws(AssetTextRefusal) {
             link = try PublishedLink(
-                String(text), openedWith: kit.ciphers.links,
+                task.target, openedWith: kit.ciphers.links,
                 at: self.kernel.world.wallMilliseconds)
         } catch {
             throw error == .expired ? AssetFailure.gone("the link has ended") : .notFound
@@ -88,7 +97,7 @@ package struct PublishedHandler: Sendable {
         let tag = "\"\(String(version.contentTag, radix: 36))\""
         var headers = DocumentFiles.headers(tag: tag)
         headers.set("Content-Disposition", Self.attachment(item.name))
-        if let known = request.head.headers["If-None-Match"], AssetHandler.matches(known, tag) {
+        if let known = request.head.headers["If-None-Match"], AssetSurface.matches(known, tag) {
             return HTTPResponse(status: 304, headers: headers)
         }
         var response = try await DocumentFiles.answer(
@@ -105,7 +114,7 @@ package struct PublishedHandler: Sendable {
         return field.hasPrefix("inline") ? "attachment" + field.dropFirst("inline".count) : field
     }
 
-    private func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse {
+    func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse {
         let known: ClientError
         var status: Int
         var headers: HeaderFields = [

@@ -31,9 +31,6 @@ package struct GatewayService: Sendable, Hashable {
     package static let documents = GatewayService(
         root: "/documents/1/", namesDatabase: false, scope: .private)
 
-    /// The documents of the caller, for clients of WebDAV.
-    package static let dav = GatewayService(root: "/dav/", namesDatabase: false, scope: .private)
-
     /// What the caller's key-value store and documents have in common.
     package static let ubiquity = GatewayService(root: "/ubiquity/1/", namesDatabase: false)
 

@@ -1,0 +1,237 @@
+import StratusCluster
+package import StratusHTTP
+import StratusIdentity
+import StratusModel
+package import StratusRuntime
+
+/// CloudKit Web Services, and all else whose operations stand in ``OperationTable``: takes a request
+/// apart, asks who sends it, and turns it into commands and reads for the partitions.
+///
+/// Answers paths that are no surface's, too: there is no such endpoint.
+package struct WebServices: Surface {
+    private let kernel: GatewayKernel
+    /// Nil where nothing keeps assets.
+    private let assets: AssetKit?
+    let operations: OperationTable
+
+    private static let other = RouteLabel("other")
+
+    init(_ kernel: GatewayKernel, assets: AssetKit?, _ operations: OperationTable) {
+        self.kernel = kernel
+        self.assets = assets
+        self.operations = operations
+    }
+
+    package var roots: [SurfaceRoot] {
+        self.operations.services.map { .prefix($0.service.root) }
+    }
+
+    /// What a request asks for.
+    package struct Asked: Sendable {
+        let route: Route
+        let operation: GatewayOperation
+    }
+
+    /// - Returns: without a target for a path that leads nowhere. Its body need not be read.
+    package func plan(_ head: RequestHead) -> SurfacePlan<Asked?> {
+        var admission = AdmissionPlan()
+        admission.isRated = true
+        let (route, operation): (Route, GatewayOperation)
+        do throws(InputRefusal) {
+            (route, operation) = try self.operations.route(of: head.path)
+        } catch {
+            admission.refusal = error
+            return SurfacePlan(RequestRoute(Self.other), admission: admission, target: nil)
+        }
+        if !operation.methods.contains(named: head.method) {
+            admission.refusal = InputRefusal.wrongMethod(operation.label, method: head.method)
+        }
+        admission.credentials = .tokens
+        admission.container = route.container
+        admission.scope = route.scope
+        if !operation.scopes.has(route.scope) {
+            admission.scopeRefusal = InputRefusal.operationNotInDatabase(
+                operation.label, route.scope)
+        }
+        if case .collected = operation.action { admission.collectsBody = true }
+        admission.tenant = route.tenant
+        return SurfacePlan(
+            // The container says whose app it is; in the log that is what somebody looks for first.
+            RequestRoute(
+                operation.named,
+                fields: [
+                    "container": .text(route.container.container),
+                    "environment": .text(route.container.environment.name),
+                    "database": .text(route.scope.name),
+                ]),
+            patience: operation.patience, bodySizeMax: operation.bodySizeMax(self.kernel.limits),
+            admission: admission, target: Asked(route: route, operation: operation))
+    }
+
+    package func respond(_ task: TaskRequest<Asked?>) async -> HTTPResponse {
+        if task.http.head.method == "OPTIONS" { return CrossOrigin.preflight(task.http) }
+        var response = await self.answer(task).finished(task.http)
+        CrossOrigin.allow(task.http.head, in: &response.headers)
+        return response
+    }
+
+    @inline(never)
+    private func answer(_ task: TaskRequest<Asked?>) async -> HTTPResponse {
+        var response: HTTPResponse
+        // Known once the credentials were found good; then its token comes back with errors too.
+        var token: String?
+        let room = AnswerRoom(of: self.kernel.answers)
+        do {
+            var answer: GatewayAnswer
+            if task.http.patience.isHeld {
+                // In a child task: what all of this takes of memory is free while it is held.
+                let begun = await inChildTask { await self.begun(task, room) }
+                token = begun.token
+                answer = try begun.answer.get()
+            } else {
+                answer = try await self.answer(task, token: &token, room)
+            }
+            if case .later(let later) = answer { answer = try await later() }
+            response = try self.response(answer, room)
+        } catch {
+            response = self.failure(error, of: task.http)
+        }
+        if let token { Self.returnUserToken(token, in: &response) }
+        response.headers.set(
+            response.headers.contains("Content-Type") ? Self.version : Self.versionOfJSON)
+        if let policy = self.kernel.rates.policy {
+            response.headers.set("RateLimit-Policy", policy)
+        }
+        return response
+    }
+
+    private static let version: HeaderFields = ["X-Apple-CloudKit-Version": "1.0"]
+    private static let versionOfJSON: HeaderFields = [
+        "Content-Type": "application/json; charset=UTF-8", "X-Apple-CloudKit-Version": "1.0",
+    ]
+
+    /// The form of what the server refuses by itself, whatever the request was about.
+    func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
+        let uuid = self.kernel.world.drawIdentity().uuid
+        var writer = JSONWriter()
+        writer.writeFailure(ClientError(refusal), uuid: uuid)
+        let headers: HeaderFields = [
+            "Content-Type": "application/json; charset=UTF-8", "X-Apple-Request-UUID": uuid,
+            "Access-Control-Allow-Origin": "*", "Cache-Control": "no-store",
+        ]
+        return (headers, writer.finish())
+    }
+
+    private func begun(
+        _ task: TaskRequest<Asked?>, _ room: AnswerRoom
+    ) async -> (answer: Result<GatewayAnswer, any Error>, token: String?) {
+        var token: String?
+        do {
+            return (.success(try await self.answer(task, token: &token, room)), token)
+        } catch {
+            return (.failure(error), token)
+        }
+    }
+
+    private func answer(
+        _ task: TaskRequest<Asked?>, token: inout String?, _ room: AnswerRoom
+    ) async throws -> GatewayAnswer {
+        let request = task.http
+        guard let target = task.target else {
+            try self.kernel.enter(request, by: task.plan.admission)
+            preconditionFailure("a path that leads nowhere is refused")
+        }
+        let operation = target.operation
+        var share = BodyBudget.Share(of: self.kernel.bodies)
+        let admission = try await self.kernel.admit(
+            request, by: task.plan.admission, &share, token: &token)
+        defer { admission.turn.leave() }
+        let exchange = Exchange(
+            kernel: self.kernel, assets: self.assets, route: target.route,
+            authentication: admission.authentication, head: request.head,
+            body: admission.body ?? [], isSecure: request.isSecure, mayWait: request.mayWait,
+            room: room, turn: admission.turn)
+        switch operation.action {
+        case .collected(let run):
+            await admission.turn.take(for: exchange.body.count)
+            let input = try self.input(exchange.body)
+            if operation.need == .user { try await exchange.requireUser() }
+            return try await run(exchange, input)
+        case .pulled(_, let run):
+            if operation.need == .user { try await exchange.requireUser() }
+            return try await run(exchange, admission.body.map { CollectedBody($0) } ?? request.body)
+        }
+    }
+
+    private func response(
+        _ answer: GatewayAnswer, _ room: AnswerRoom
+    ) throws(RouteError) -> HTTPResponse {
+        var response: HTTPResponse
+        switch answer {
+        case .json(let bytes):
+            try room.settle(bytes.count)
+            response = HTTPResponse(status: 200, body: .bytes(bytes))
+        case .file(let bytes, let headers):
+            try room.settle(bytes.count)
+            response = HTTPResponse(status: 200, headers: headers, body: .bytes(bytes))
+        case .whole(let whole):
+            if case .bytes(let bytes) = whole.body { try room.settle(bytes.count) }
+            response = whole
+        case .stream(let body, let length, let contentType):
+            response = HTTPResponse(
+                status: 200, headers: ["Content-Type": contentType],
+                body: .stream(body, length: length))
+        case .events(let body):
+            response = HTTPResponse(
+                status: 200,
+                headers: [
+                    "Content-Type": "text/event-stream",
+                    // Proxies that would collect an answer must not.
+                    "X-Accel-Buffering": "no",
+                ], body: .stream(body, length: nil))
+        case .nothing: response = HTTPResponse(status: 204)
+        case .later: preconditionFailure("what comes later has not come")
+        }
+        response.held = room
+        return response
+    }
+
+    /// The body as an object, whatever its Content-Type says it is. None at all is an empty one.
+    private func input(_ body: Bytes) throws(InputRefusal) -> Input {
+        let document: JSONDocument
+        var limits = JSONLimits()
+        do throws(JSONError) {
+            // One field's broken value is that operation's error, not the request's.
+            limits.keepsUnreadable = true
+            document = try JSONDocument(
+                parsing: body.isEmpty ? Bytes("{}".utf8) : body, limits: limits)
+        } catch {
+            // It may well be JSON.
+            if error.kind == .tooManyValues { throw .tooManyValues(limit: limits.valueCountMax) }
+            throw .unreadableJSON(offset: error.offset)
+        }
+        guard let object = document.root.object else { throw .unreadableJSON(offset: 0) }
+        return Input(object)
+    }
+
+    package func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse {
+        let (cause, uuid) = (error, request.identity.uuid)
+        let error = ClientError(error)
+        self.kernel.note(error, uuid: uuid, cause: cause)
+        var writer = JSONWriter()
+        writer.writeFailure(error, uuid: uuid)
+        var response = HTTPResponse(status: error.code.status, body: .bytes(writer.finish()))
+        // Some clients read the header, others the body.
+        if let retryAfter = error.retryAfter {
+            response.headers.set("Retry-After", String(retryAfter))
+        }
+        return response
+    }
+
+    /// Every answer to a signed-in caller brings the token for the next request, under both of its
+    /// names.
+    private static func returnUserToken(_ token: String, in response: inout HTTPResponse) {
+        response.headers.set("X-Apple-CloudKit-Web-Auth-Token", token)
+        response.headers.set("X-Apple-CloudKit-Session", token)
+    }
+}
