@@ -111,7 +111,7 @@ extension Exchange {
     /// - Parameter sealer: what this request has sealed fields with.
     func opened(_ records: [Record], with sealer: FieldSealer? = nil) async throws -> OpenedFields {
         guard self.route.scope == .private else { return .none }
-        let (layout, database) = (self.authentication.layout, self.ownDatabase)
+        let (layout, database) = (self.holder.layout, self.holder.database)
         return try await self.kernel.keys.open(records, with: sealer) {
             layout.database(of: $0, in: database)
         }

@@ -53,7 +53,7 @@ struct AssetService: Sendable {
                 fieldName: try item.requiredString("fieldName"))
         }
         try await self.check(tokens, in: place.database)
-        if let database = self.exchange.spreadDatabase,
+        if let database = self.exchange.holder.spread,
             let number = database.number(of: place.zone.name)
         {
             // What is in a bucket is counted and erased only if the home knows of the bucket.
@@ -67,7 +67,7 @@ struct AssetService: Sendable {
                 for token in tokens {
                     let ticket = UploadTicket(
                         upload: draws.name(), database: self.database(of: token, at: place),
-                        user: self.exchange.caller, sizeMax: kit.settings.sizeMax,
+                        user: self.exchange.sender.name, sizeMax: kit.settings.sizeMax,
                         expiresMilliseconds: expires)
                     array.object {
                         $0.member("recordName", token.recordName)
@@ -133,7 +133,7 @@ struct AssetService: Sendable {
                         field: token.fieldName, recordType: name,
                         isProduction: self.exchange.route.container.environment == .production))
             }
-            let principal = self.exchange.principal
+            let principal = self.exchange.sender.principal
             let mayUpload =
                 AccessRules.allows(.create, type, creator: nil, in: database, principal)
                 || AccessRules.allows(
@@ -249,7 +249,7 @@ struct AssetService: Sendable {
                             checksum: one.fileChecksum, size: one.size,
                             receipt: AssetReceipt(
                                 asset: asset, database: self.database(of: token, at: place),
-                                user: self.exchange.caller, expiresMilliseconds: expires
+                                user: self.exchange.sender.name, expiresMilliseconds: expires
                             ).text(sealedWith: kit.ciphers.receipts))
                         continue
                     }
@@ -293,8 +293,8 @@ extension Exchange {
         guard let kit = self.assets, self.route.scope != .shared else { return nil }
         return AssetLinks(
             ciphers: kit.ciphers, origin: self.assetOrigin(kit.settings),
-            database: self.ownDatabase,
-            layout: self.authentication.layout,
+            database: self.holder.database,
+            layout: self.holder.layout,
             expiresMilliseconds: DownloadLink.expiry(
                 at: self.kernel.world.wallMilliseconds,
                 life: kit.settings.linkLifeMilliseconds))
@@ -306,7 +306,7 @@ extension Exchange {
     var receipts: ReceiptReader? {
         guard let kit = self.assets else { return nil }
         return ReceiptReader(
-            ciphers: kit.ciphers, database: self.ownDatabase, user: self.caller,
+            ciphers: kit.ciphers, database: self.holder.database, user: self.sender.name,
             nowMilliseconds: self.kernel.world.wallMilliseconds)
     }
 }

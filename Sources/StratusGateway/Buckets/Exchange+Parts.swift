@@ -5,20 +5,7 @@ import StratusRecords
 
 /// The caller's private database in parts: a home, and buckets of custom zones.
 extension Exchange {
-    var privateDatabase: PrivateDatabase {
-        self.authentication.layout.privateDatabase(
-            of: self.caller, in: self.route.container)
-    }
-
-    /// Nil: the database of this request is whole, or the public one.
-    var spreadDatabase: PrivateDatabase? {
-        guard self.route.scope == .private, self.authentication.layout.zoneBucketCount > 1 else {
-            return nil
-        }
-        return self.privateDatabase
-    }
-
-    private var tagFloor: UInt64 { self.authentication.layout.tagFloor }
+    private var tagFloor: UInt64 { self.holder.layout.tagFloor }
 
     /// The buckets that are known to be in use without a question.
     func knownBuckets(of database: PrivateDatabase) -> BucketMask {
@@ -45,7 +32,7 @@ extension Exchange {
                 count: database.bucketCount, mask: numbers, tagFloor: self.tagFloor))
         let outcome = try await self.submit(
             .noteBuckets(note), to: database.home, schema: Schema(),
-            part: [4, UInt8(truncatingIfNeeded: self.authentication.layout.generation)]
+            part: [4, UInt8(truncatingIfNeeded: self.holder.layout.generation)]
         ).outcome
         guard case .bucketsNoted(let mask) = outcome else {
             throw RouteError.refused("an outcome of another kind")

@@ -82,7 +82,7 @@ extension FeedService {
 extension Exchange {
     func token(_ position: PartedPosition, as kind: FeedToken.Kind) -> String {
         PartedToken(kind, position).text(
-            at: self.feedPlace(nil, self.caller), sealedWith: self.cipher)
+            at: self.feedPlace(nil, self.holder.owner), sealedWith: self.cipher)
     }
 
     func partedPosition(
@@ -90,7 +90,7 @@ extension Exchange {
     ) throws(InputRefusal) -> PartedPosition {
         try PartedToken(
             kind, text: token, count: database.bucketCount,
-            at: self.feedPlace(nil, self.caller), openedWith: self.cipher
+            at: self.feedPlace(nil, self.holder.owner), openedWith: self.cipher
         ).position
     }
 }

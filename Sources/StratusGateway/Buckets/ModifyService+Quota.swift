@@ -25,7 +25,7 @@ extension ModifyService {
         let deadline = self.exchange.kernel.world.now + BucketUses.patience / 2
         var sizes: [UInt64?] = Array(repeating: nil, count: database.count)
         var numbers = Array(0..<database.count)
-        if let spread = self.exchange.spreadDatabase {
+        if let spread = self.exchange.holder.spread {
             guard let mask = try? await self.exchange.buckets(of: spread).mask else { return sizes }
             numbers = database.numbers(mask)
             // A bucket that holds no zone holds nothing.

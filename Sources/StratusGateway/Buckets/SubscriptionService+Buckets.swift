@@ -29,8 +29,8 @@ struct SubscribedParts: Sendable {
 extension SubscriptionService {
     /// Nil: the database of this request is whole.
     var parts: SubscribedParts? {
-        if let database = self.exchange.spreadDatabase { return SubscribedParts(database) }
-        let count = self.exchange.authentication.publicBucketCount
+        if let database = self.exchange.holder.spread { return SubscribedParts(database) }
+        let count = self.exchange.holder.layout.publicBucketCount
         guard self.exchange.route.scope == .public, count > 1 else { return nil }
         return SubscribedParts(
             PublicDatabase(of: self.exchange.route.container, bucketCount: count))

@@ -143,7 +143,7 @@ extension DAVService {
             guard
                 case .file(let file) = try await files.store(
                     CollectedBody(bytes), of: UInt64(bytes.count),
-                    in: self.exchange.homeDatabase, by: self.exchange.caller,
+                    in: self.exchange.holder.home, by: self.exchange.sender.name,
                     freeing: target.item?.size ?? 0, judge: {})
             else { throw DocumentService.otherKind }
             part = .file(file)

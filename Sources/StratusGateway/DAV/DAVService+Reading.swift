@@ -52,7 +52,7 @@ extension DAVService {
         }
         do {
             return try await DocumentFiles.answer(
-                content, self.head, headers, tag: tag, of: self.exchange.homeDatabase,
+                content, self.head, headers, tag: tag, of: self.exchange.holder.home,
                 in: self.files)
         } catch AssetFailure.notFound {
             // Another content took its place, and its time was over.
@@ -148,7 +148,7 @@ extension DAVService {
     private func wanted() async throws -> DAVProperties {
         var wanted = try DAVProperties(self.exchange.body)
         guard wanted.readsQuota else { return wanted }
-        let database = self.exchange.homeDatabase
+        let database = self.exchange.holder.home
         guard
             case .use(let use, _, let assets) = try await self.exchange.read(
                 .use(database), at: .database(database))

@@ -169,7 +169,7 @@ struct DAVSurface: Surface {
             turn.leave()
             content = try await files.store(
                 ResumedBody(body, rest, holding: share), of: Self.length(of: request.head),
-                in: checks.exchange.homeDatabase, by: checks.exchange.caller,
+                in: checks.exchange.holder.home, by: checks.exchange.sender.name,
                 freeing: found.item?.size ?? 0
             ) {
                 try await self.judgeAgain(request, route.container, authentication)

@@ -23,7 +23,7 @@ extension DocumentService {
         do {
             return .whole(
                 try await DocumentFiles.answer(
-                    content, head, headers, tag: tag, of: self.exchange.homeDatabase,
+                    content, head, headers, tag: tag, of: self.exchange.holder.home,
                     in: DocumentFiles(self.exchange.assets, self.exchange.kernel)))
         } catch AssetFailure.unsatisfiable(let size) {
             return .whole(
@@ -93,7 +93,8 @@ extension DocumentService {
         }
         var draws = self.exchange.draws()
         let ticket = UploadTicket(
-            upload: draws.name(), database: self.exchange.homeDatabase, user: self.exchange.caller,
+            upload: draws.name(), database: self.exchange.holder.home,
+            user: self.exchange.sender.name,
             sizeMax: kit.settings.sizeMax,
             expiresMilliseconds: self.exchange.kernel.world.wallMilliseconds
                 + UploadTicket.lifeMilliseconds)
@@ -150,7 +151,7 @@ extension DocumentService {
         object.member("fileChecksum", file.checksum)
         guard let kit else { return }
         let link = DownloadLink(
-            asset: file.asset, database: self.exchange.homeDatabase,
+            asset: file.asset, database: self.exchange.holder.home,
             expiresMilliseconds: DownloadLink.expiry(
                 at: self.exchange.kernel.world.wallMilliseconds,
                 life: kit.settings.linkLifeMilliseconds))

@@ -98,7 +98,7 @@ extension DocumentService {
         object.member("until", publication.untilMilliseconds)
         let link = PublishedLink(
             slot: publication.slot, secret: UInt128(publication.secret, radix: 16) ?? 0,
-            database: self.exchange.homeDatabase,
+            database: self.exchange.holder.home,
             expiresMilliseconds: publication.untilMilliseconds)
         object.member(
             "url",

@@ -41,7 +41,7 @@ struct DocumentService: Sendable {
             .collected { exchange, _ in try await DocumentService(exchange: exchange).content() }),
     ]
 
-    private var database: DatabaseID { self.exchange.homeDatabase }
+    private var database: DatabaseID { self.exchange.holder.home }
 
     // MARK: Reading
 
@@ -165,7 +165,7 @@ struct DocumentService: Sendable {
     private var place: FeedPlace {
         FeedPlace(
             container: self.exchange.route.container, scope: .private,
-            owner: self.exchange.caller, zone: ZoneID.documentsName)
+            owner: self.exchange.holder.owner, zone: ZoneID.documentsName)
     }
 
     private func page(
@@ -411,7 +411,7 @@ struct DocumentService: Sendable {
         let exchange = self.exchange
         exchange.turn.leave()
         let query = RecordQuery(
-            principal: exchange.principal,
+            principal: exchange.sender.principal,
             .documents(DocumentsAsk(database: self.database, question)))
         var answer = try await exchange.kernel.router.read(
             query.enveloped(), at: .database(self.database),

@@ -17,14 +17,14 @@ extension Exchange {
 
     func token(_ position: DatabasePosition, as kind: FeedToken.Kind) -> String {
         FeedToken(kind, position).text(
-            at: self.feedPlace(nil, self.caller), sealedWith: self.cipher)
+            at: self.feedPlace(nil, self.holder.owner), sealedWith: self.cipher)
     }
 
     func databasePosition(
         _ token: String, as kind: FeedToken.Kind
     ) throws(InputRefusal) -> DatabasePosition {
         try FeedToken(
-            kind, text: token, at: self.feedPlace(nil, self.caller), openedWith: self.cipher
+            kind, text: token, at: self.feedPlace(nil, self.holder.owner), openedWith: self.cipher
         ).databasePosition
     }
 

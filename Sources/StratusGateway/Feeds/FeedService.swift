@@ -215,7 +215,7 @@ struct FeedService: Sendable {
     private func page(
         after token: String?, as kind: FeedToken.Kind, limit: Int
     ) async throws -> ZonesPage {
-        if let database = self.exchange.spreadDatabase {
+        if let database = self.exchange.holder.spread {
             let page = try await self.page(of: database, after: token, as: kind, limit: limit)
             return ZonesPage(
                 changes: page.changes, token: self.exchange.token(page.position, as: kind),
@@ -294,8 +294,9 @@ struct FeedService: Sendable {
     ) async throws -> RecordAnswer {
         try await self.exchange.read(
             .databaseChanges(
-                DatabaseChangesAsk(database: self.exchange.ownDatabase, after: after, limit: limit)),
-            at: .database(self.exchange.ownDatabase))
+                DatabaseChangesAsk(
+                    database: self.exchange.holder.database, after: after, limit: limit)),
+            at: .database(self.exchange.holder.database))
     }
 
     static func page(_ answer: RecordAnswer) throws -> DatabaseChangesPage {
@@ -344,7 +345,7 @@ struct FeedService: Sendable {
     private func write(
         _ change: DatabaseChangesPage.Change, as kind: FeedToken.Kind, to writer: inout JSONWriter
     ) {
-        let id = ZoneID(name: change.name, owner: self.exchange.ownDatabase.owner)
+        let id = ZoneID(name: change.name, owner: self.exchange.holder.database.owner)
         if kind == .meta {
             if let zone = change.zone, !change.isDeleted {
                 writer.writeZone(zone, id: id, token: self.exchange.zoneToken(zone))

@@ -20,11 +20,11 @@ struct AccountService: Sendable {
     func account() async throws -> Bytes {
         let exchange = self.exchange
         var json = JSONWriter()
-        guard exchange.principal.kind == .user, try await self.mayUsePrivateData() else {
+        guard exchange.sender.principal.kind == .user, try await self.mayUsePrivateData() else {
             json.object { $0.member("available", false) }
             return json.finish()
         }
-        let database = exchange.homeDatabase
+        let database = exchange.holder.home
         let key = ShardKey.database(database)
         guard
             case .keyValues(let page) = try await exchange.read(
@@ -67,7 +67,7 @@ extension Exchange {
     /// the user is called the same there.
     var identityToken: String {
         let place = FeedPlace(
-            container: self.route.container, scope: .private, owner: self.caller, zone: nil)
+            container: self.route.container, scope: .private, owner: self.sender.name, zone: nil)
         return self.kernel.tokens.identity(of: place.circumstances(0x21)).uuid
     }
 }

@@ -38,7 +38,7 @@ extension Exchange {
             guard let seat = await kernel.seats.take(Bytes(seatName.uuid.utf8)) else {
                 return try answer(before)
             }
-            seat.watch([self.homeDatabase])
+            seat.watch([self.holder.home])
             while !Task.isCancelled, !seat.isTold, kernel.world.now < end {
                 let found = await inChildTask {
                     defer { self.turn.leave() }

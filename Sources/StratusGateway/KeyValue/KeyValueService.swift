@@ -179,13 +179,13 @@ struct KeyValueService: Sendable {
     private var place: FeedPlace {
         FeedPlace(
             container: self.exchange.route.container, scope: .private,
-            owner: self.exchange.caller, zone: ZoneID.keyValueName)
+            owner: self.exchange.holder.owner, zone: ZoneID.keyValueName)
     }
 
     private func checkRate() throws {
         let container = self.exchange.route.container
         let caller =
-            "\(self.exchange.caller) \(container.environment.name) \(container.container)"
+            "\(self.exchange.sender.name) \(container.environment.name) \(container.container)"
         if let wait = self.syncs?.wait(
             of: caller, at: self.exchange.kernel.world.now)
         {
@@ -202,12 +202,12 @@ struct KeyValueService: Sendable {
         var draws = self.exchange.draws()
         let command = RecordCommand.modifyKeyValues(
             ModifyKeyValues(
-                database: self.exchange.homeDatabase, device: ask.device,
+                database: self.exchange.holder.home, device: ask.device,
                 batch: ask.batch ?? 0, nowMilliseconds: ask.nowMilliseconds, isFirst: isFirst,
                 drawnIncarnation: draws.incarnation(),
                 rules: KeyValueRules(sizeMax: limit.raw), changes: ask.changes))
         let outcome = try await self.exchange.submit(
-            command, to: self.exchange.homeDatabase, schema: Schema()
+            command, to: self.exchange.holder.home, schema: Schema()
         ).outcome
         guard case .keyValues(let modified) = outcome else {
             throw RouteError.refused("an outcome of another kind")
@@ -246,7 +246,7 @@ struct KeyValueService: Sendable {
     ) async throws -> Found {
         var found = Found()
         var ask = KeyValuesAsk(
-            database: self.exchange.homeDatabase, after: after, keys: keys)
+            database: self.exchange.holder.home, after: after, keys: keys)
         for _ in 0..<Self.pageCountMax {
             let page = try await self.page(ask, until: deadline)
             if page.isFromStart {
@@ -270,7 +270,7 @@ struct KeyValueService: Sendable {
     ) async throws -> KeyValuesPage {
         let exchange = self.exchange
         exchange.turn.leave()
-        let query = RecordQuery(principal: exchange.principal, .keyValues(ask))
+        let query = RecordQuery(principal: exchange.sender.principal, .keyValues(ask))
         var answer = try await exchange.kernel.router.read(
             query.enveloped(), at: .database(ask.database), deadline: deadline)
         try exchange.room.keep(&answer)

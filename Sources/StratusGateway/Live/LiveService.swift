@@ -68,8 +68,8 @@ struct LiveService: Sendable {
     private func enter() throws -> LivePlace {
         let settings = self.exchange.kernel.settings
         let user =
-            self.exchange.authentication.account.map(String.init(describing:))
-            ?? "\(self.exchange.route.tenant) \(self.exchange.caller)"
+            self.exchange.sender.account.map(String.init(describing:))
+            ?? "\(self.exchange.route.tenant) \(self.exchange.sender.name)"
         do throws(LiveStreams.Refusal) {
             return try self.exchange.kernel.live.enter(
                 user, userMax: settings.userLiveStreamCountMax,
@@ -99,8 +99,8 @@ struct LiveService: Sendable {
                 let address = ZoneAddress(name: name, owner: nil)
                 if let place = self.exchange.place(address) { databases.insert(place.database) }
             case .zones:
-                databases.formUnion(self.exchange.spreadDatabase?.parts ?? [])
-                databases.insert(self.exchange.homeDatabase)
+                databases.formUnion(self.exchange.holder.spread?.parts ?? [])
+                databases.insert(self.exchange.holder.home)
             case .notifications: break
             }
         }
@@ -109,7 +109,7 @@ struct LiveService: Sendable {
 
     /// Notifications are the same, whichever database the path names.
     static func place(of exchange: Exchange) -> FeedPlace {
-        FeedPlace(container: exchange.route.container, scope: .private, owner: exchange.caller)
+        FeedPlace(container: exchange.route.container, scope: .private, owner: exchange.sender.name)
     }
 
     /// The same for a token of somebody else and for one that nobody drew: nobody learns which
@@ -136,7 +136,7 @@ struct LiveService: Sendable {
         }
         var poll = PollService.Poll(kernel: kernel, token: token, seat: seat)
         poll.stream = PollService.Poll.Stream(
-            container: self.exchange.route.container, userRecordName: self.exchange.caller,
+            container: self.exchange.route.container, userRecordName: self.exchange.sender.name,
             besides: databases, feedCount: request.feeds.count - 1, taken: taken)
         guard try await poll.open(until: self.exchange.deadline) else {
             throw Self.unknownToken

@@ -185,7 +185,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
             switch self.request.feeds[index] {
             case .zone(let name):
                 $0.key("zoneID")
-                $0.writeZoneID(ZoneID(name: name, owner: self.exchange.ownDatabase.owner))
+                $0.writeZoneID(ZoneID(name: name, owner: self.exchange.holder.database.owner))
             case .zones: $0.member("feed", "zones")
             case .notifications: $0.member("feed", "notifications")
             }

@@ -16,7 +16,8 @@ struct Exchange {
     let route: Route
     /// Nil where nothing keeps assets.
     let assets: AssetKit?
-    let authentication: Authentication
+    let sender: Sender
+    let holder: DatabaseHolder
     let head: RequestHead
     /// The body as received. A request's own name covers it.
     private(set) var body: Bytes
@@ -42,7 +43,10 @@ struct Exchange {
         self.kernel = kernel
         self.route = route
         self.assets = assets
-        self.authentication = authentication
+        self.sender = Sender(authentication: authentication)
+        self.holder = DatabaseHolder(
+            container: route.container, scope: route.scope,
+            owner: authentication.principal.userRecordName, layout: authentication.layout)
         self.head = head
         self.body = body
         self.isSecure = isSecure
@@ -71,7 +75,7 @@ struct Exchange {
     func again(within patience: Duration? = nil) -> Exchange {
         Exchange(
             kernel: self.kernel, assets: self.assets, route: self.route,
-            authentication: self.authentication,
+            authentication: self.sender.authentication,
             head: self.head, body: self.body, isSecure: self.isSecure, mayWait: self.mayWait,
             room: AnswerRoom(of: self.kernel.answers), turn: self.turn.another(),
             within: patience)
@@ -79,10 +83,11 @@ struct Exchange {
 
     /// The request's credentials as they stand now: who has waited may have been signed out.
     func judgeAgain() async throws {
-        if self.authentication.signed != nil {
+        if self.sender.signed != nil {
             // A signature is good for a few minutes. The key is what counts.
             let key = Device.Registration(
-                container: self.route.container, userRecordName: self.caller, isServerKey: true)
+                container: self.route.container, userRecordName: self.sender.name, isServerKey: true
+            )
             guard try await self.kernel.authenticator.listener(key) != nil else {
                 throw AuthenticationRefusal.failed(reason: "the key is not good any more")
             }
@@ -92,7 +97,7 @@ struct Exchange {
             head: self.head, container: self.route.container, scope: self.route.scope,
             isSecure: self.isSecure)
         let now = try await self.kernel.authenticator.authenticate(request)
-        guard now.principal.userRecordName == self.caller else {
+        guard now.principal.userRecordName == self.sender.name else {
             throw await self.kernel.authenticator.refusalWithoutUser(request)
         }
     }
@@ -103,11 +108,11 @@ struct Exchange {
     /// none.
     func place(_ address: ZoneAddress) -> ZonePlace? {
         guard self.route.scope != .shared,
-            let zone = address.resolved(in: self.route.scope, caller: self.caller)
+            let zone = address.resolved(in: self.route.scope, caller: self.sender.name)
         else { return nil }
-        let count = self.authentication.publicBucketCount
+        let count = self.holder.layout.publicBucketCount
         return ZonePlace(
-            zone: zone, database: self.spreadDatabase?.part(of: zone.name) ?? self.ownDatabase,
+            zone: zone, database: self.holder.spread?.part(of: zone.name) ?? self.holder.database,
             buckets: self.route.scope == .public && zone.isDefault && count > 1
                 ? Bucket(0, of: count) : nil)
     }
@@ -118,35 +123,18 @@ struct Exchange {
     }
 
     func id(_ zone: ZoneSummary) -> ZoneID {
-        ZoneID(name: zone.name, owner: self.ownDatabase.owner)
+        ZoneID(name: zone.name, owner: self.holder.database.owner)
     }
 
     /// The zone as the client named it, for an error about an address that resolves to no zone.
     func echo(_ address: ZoneAddress) -> ZoneID {
-        ZoneID(name: address.name, owner: address.owner ?? self.caller)
-    }
-
-    var principal: Principal { self.authentication.principal }
-    var caller: String { self.principal.userRecordName }
-
-    /// The public database, or the caller's private one: of a spread one its home.
-    var ownDatabase: DatabaseID {
-        DatabaseID(
-            container: self.route.container,
-            scope: self.route.scope == .public ? .public : .private,
-            owner: self.route.scope == .public ? "" : self.caller)
-    }
-
-    /// The home of the caller's private database, whatever the path names. Reserved zones lie
-    /// there.
-    var homeDatabase: DatabaseID {
-        DatabaseID(container: self.route.container, scope: .private, owner: self.caller)
+        ZoneID(name: address.name, owner: address.owner ?? self.sender.name)
     }
 
     /// Refuses a caller without a user. A caller with only an API token may read what the world may
     /// read, and nothing else.
     func requireUser() async throws {
-        guard self.principal.kind != .anonymous else {
+        guard self.sender.principal.kind != .anonymous else {
             throw await self.kernel.authenticator.refusalWithoutUser(
                 PresentedRequest(
                     head: self.head, container: self.route.container, scope: self.route.scope,
@@ -160,7 +148,7 @@ struct Exchange {
 
     func read(_ ask: RecordQuery.Ask, at key: ShardKey) async throws -> RecordAnswer {
         try self.decoded(
-            try await self.ask(RecordQuery(principal: self.principal, ask), at: key))
+            try await self.ask(RecordQuery(principal: self.sender.principal, ask), at: key))
     }
 
     func decoded(_ answer: QueryAnswer) throws -> RecordAnswer {
@@ -214,13 +202,13 @@ struct Exchange {
         let enveloped = command.enveloped(
             container: self.route.container, identity: identity,
             deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
-            principal: principal ?? self.principal)
+            principal: principal ?? self.sender.principal)
         self.turn.leave()
         // A signed request that somebody copied must not outlive its signature by a gateway's wrong
         // clock.
         let outcome = try await self.kernel.router.submit(
             enveloped, to: key, deadline: self.deadline,
-            mayRunLater: self.authentication.signed == nil)
+            mayRunLater: self.sender.signed == nil)
         await self.turn.take(for: outcome.body.count + outcome.detail.count)
         switch outcome.verdict {
         case .decided: break
@@ -239,7 +227,7 @@ struct Exchange {
 
     /// What a command makes begins above every tag that the container had before it was made again.
     private func raise(_ command: inout RecordCommand) {
-        let floor = self.authentication.layout.tagFloor
+        let floor = self.holder.layout.tagFloor
         guard floor != 0 else { return }
         if case .modifyRecords(let modify) = command, modify.zone != ZoneID.defaultName { return }
         command.tagFloor = floor
@@ -330,7 +318,7 @@ struct Exchange {
         {
             return kept
         }
-        let query = RecordQuery(principal: self.principal, .schema(container)).enveloped()
+        let query = RecordQuery(principal: self.sender.principal, .schema(container)).enveloped()
         self.turn.leave()
         let answer = try? await self.kernel.router.read(
             query, at: .container(container), deadline: min(self.deadline, now + .seconds(1)))
@@ -362,7 +350,7 @@ struct Exchange {
     func identity(attempt: UInt8, part: Bytes = []) -> RequestIdentity {
         guard let name = self.requestName else { return self.kernel.world.drawIdentity() }
         var writer = ByteWriter()
-        writer.write(text: self.caller)
+        writer.write(text: self.sender.name)
         writer.write(text: name)
         writer.write(text: self.route.label)
         writer.write(prefixed: self.body)
@@ -374,7 +362,7 @@ struct Exchange {
     /// The client's name for this request, the same if the client sends it again. A signature is a
     /// name that nobody else can give, and it covers the request's content.
     private var requestName: String? {
-        if let signed = self.authentication.signed { return Hexadecimal.text(signed.identity) }
+        if let signed = self.sender.signed { return Hexadecimal.text(signed.identity) }
         guard let name = self.head.headers["X-Stratus-Request-ID"], !name.isEmpty else {
             return nil
         }

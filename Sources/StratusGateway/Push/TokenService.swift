@@ -148,8 +148,8 @@ struct TokenService: Sendable {
 
     private func registration() -> Device.Registration {
         return Device.Registration(
-            container: self.exchange.route.container, userRecordName: self.exchange.caller,
-            isServerKey: self.exchange.principal.kind == .serverKey, session: self.session)
+            container: self.exchange.route.container, userRecordName: self.exchange.sender.name,
+            isServerKey: self.exchange.sender.principal.kind == .serverKey, session: self.session)
     }
 
     /// The row first: a follower without one is removed.
@@ -198,7 +198,7 @@ struct TokenService: Sendable {
     private func follow(
         _ registration: Device.Registration, _ token: Bytes, as follower: NewsFollower
     ) async throws {
-        for database in registration.databases(self.exchange.authentication.layout) {
+        for database in registration.databases(self.exchange.holder.layout) {
             let outcome = try await self.exchange.submit(
                 .followNews(
                     FollowNews(
@@ -237,8 +237,8 @@ struct TokenService: Sendable {
 
     /// The session of the caller; nil for development users and server keys.
     private var session: Device.Registration.Session? {
-        guard self.exchange.authentication.account != nil,
-            let text = self.exchange.authentication.webAuthToken,
+        guard self.exchange.sender.account != nil,
+            let text = self.exchange.sender.webAuthToken,
             let token = self.people?.authenticator.session(
                 text, in: self.exchange.route.container)
         else { return nil }

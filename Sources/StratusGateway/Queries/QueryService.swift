@@ -161,7 +161,7 @@ struct QueryService: Sendable {
         // In a query of all zones an operand without a zone means the zone of each record.
         if target.isZoneWide { zone.name = "" }
         let fields = FieldReader(
-            zone: zone, scope: self.exchange.route.scope, caller: self.exchange.caller)
+            zone: zone, scope: self.exchange.route.scope, caller: self.exchange.sender.name)
         var schema = try await self.exchange.schema()
         if !self.knows(request, schema) { schema = try await self.exchange.schema(fresh: true) }
         guard let type = schema.type(named: request.recordType) else {
@@ -202,7 +202,7 @@ struct QueryService: Sendable {
         var hasInstalled = false
         while true {
             let answer = try await self.exchange.ask(
-                RecordQuery(principal: self.exchange.principal, .page(ask)), at: key)
+                RecordQuery(principal: self.exchange.sender.principal, .page(ask)), at: key)
             switch try RecordAnswer(decoding: answer.body) {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)
@@ -248,7 +248,7 @@ struct QueryService: Sendable {
                 queries: self, ask: ask, parts: parts, mask: .all, schema: schema
             ).page()
         }
-        guard target.isZoneWide, let database = self.exchange.spreadDatabase else {
+        guard target.isZoneWide, let database = self.exchange.holder.spread else {
             return try await self.page(ask, schema: schema)
         }
         let mask = try await self.exchange.buckets(of: database).mask

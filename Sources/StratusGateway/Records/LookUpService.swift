@@ -123,7 +123,7 @@ struct LookUpService: Sendable {
     ) {
         let lookup = RecordLookup(database: place.database, zone: place.zone.name, names: names)
         let read = try await self.exchange.ask(
-            RecordQuery(principal: self.exchange.principal, .lookup(lookup)), at: place.key)
+            RecordQuery(principal: self.exchange.sender.principal, .lookup(lookup)), at: place.key)
         guard case .lookup(let answer) = try self.exchange.decoded(read),
             answer.items.count == names.count
         else {

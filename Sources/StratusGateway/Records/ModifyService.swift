@@ -56,7 +56,7 @@ struct ModifyService: Sendable {
             zone = self.exchange.wantsSyncToken ? try await self.exchange.summary(of: place) : nil
             results = await self.modify(modify, in: buckets, at: place, schema: schema)
         } else {
-            if let spread = self.exchange.spreadDatabase,
+            if let spread = self.exchange.holder.spread,
                 !accepted.allSatisfy(\.kind.isDelete)
             {
                 let parts = SpreadParts(spread)
@@ -201,7 +201,7 @@ struct ModifyService: Sendable {
                 schema: schema,
                 reader: FieldReader(
                     zone: place.zone, scope: self.exchange.route.scope,
-                    caller: self.exchange.caller, receipts: self.exchange.receipts,
+                    caller: self.exchange.sender.name, receipts: self.exchange.receipts,
                     sealer: sealer),
                 isProduction: self.exchange.route.container.environment == .production,
                 growsSchema: self.exchange.kernel.settings.growsSchema(
@@ -386,7 +386,7 @@ struct ModifyService: Sendable {
         var hasInstalled = false
         while true {
             let query = RecordQuery(
-                principal: self.exchange.principal,
+                principal: self.exchange.sender.principal,
                 .judge(JudgeAsk(modify, schemaVersion: schema.version, growth: growth)))
             let answer = try await self.exchange.ask(query, at: key)
             switch try RecordAnswer(decoding: answer.body) {

@@ -151,7 +151,7 @@ struct SubscriptionReader {
             object.member("firesOnce", subscription.firesOnce)
             if let zone = subscription.zone {
                 object.key("zoneID")
-                object.writeZoneID(ZoneID(name: zone, owner: self.exchange.ownDatabase.owner))
+                object.writeZoneID(ZoneID(name: zone, owner: self.exchange.holder.database.owner))
             }
             if query != nil { object.member("zoneWide", subscription.zone == nil) }
             if let info {

@@ -63,7 +63,7 @@ struct SubscriptionService: Sendable {
         if let parts = self.parts {
             results = try await self.modify(operations, of: parts)
         } else {
-            results = try await self.submit(operations, to: self.exchange.ownDatabase)
+            results = try await self.submit(operations, to: self.exchange.holder.database)
         }
         var next = results.makeIterator()
         return self.answer { array in
@@ -146,7 +146,7 @@ struct SubscriptionService: Sendable {
     private func found(_ ids: [String]?) async throws -> [Subscription?] {
         if ids?.isEmpty == true { return [] }
         guard let parts = self.parts else {
-            return try await self.found(ids, in: self.exchange.ownDatabase)
+            return try await self.found(ids, in: self.exchange.holder.database)
         }
         return try await self.found(ids, of: parts)
     }

@@ -15,8 +15,8 @@ struct UsageService: Sendable {
 
     /// `usage`: what the caller's private database holds, and its quota if it has one.
     func usage() async throws -> Bytes {
-        var (use, zoneCount, assets) = try await self.held(by: self.exchange.ownDatabase)
-        if let database = self.exchange.spreadDatabase {
+        var (use, zoneCount, assets) = try await self.held(by: self.exchange.holder.database)
+        if let database = self.exchange.holder.spread {
             let (parts, _) = try await self.exchange.askBuckets(of: database) {
                 try await self.held(by: database.part($0))
             }

@@ -7,7 +7,7 @@ extension UserService {
     /// revokes one.
     func appPasswords(_ input: Input) async throws -> Bytes {
         guard let people,
-            let account = self.exchange.authentication.account
+            let account = self.exchange.sender.account
         else {
             throw ClientError(
                 .badRequest,

@@ -71,15 +71,15 @@ struct UserService: Sendable {
     func current() async throws -> Bytes {
         var profile: Account?
         if let people,
-            let account = self.exchange.authentication.account
+            let account = self.exchange.sender.account
         {
             profile = try await people.accounts.account(account)
         }
         let showsName =
-            self.exchange.authentication.receivesNames && profile?.isDiscoverable == true
+            self.exchange.sender.receivesNames && profile?.isDiscoverable == true
         var writer = JSONWriter()
         writer.object {
-            $0.member("userRecordName", self.exchange.caller)
+            $0.member("userRecordName", self.exchange.sender.name)
             if showsName, let profile {
                 $0.writeNames(of: profile)
                 $0.key("lookupInfo")
@@ -168,10 +168,10 @@ struct UserService: Sendable {
     /// it.
     func restrict(_ isRestricted: Bool) async throws -> Bytes {
         if let people,
-            let account = self.exchange.authentication.account
+            let account = self.exchange.sender.account
         {
             try await people.access.changeUser(
-                self.exchange.caller, account: account, in: self.exchange.route.container
+                self.exchange.sender.name, account: account, in: self.exchange.route.container
             ) { $0.isRestricted = isRestricted }
             people.authenticator.forget()
         }
@@ -182,8 +182,8 @@ struct UserService: Sendable {
     func signOut(_ input: Input) async throws -> Bytes {
         let everywhere = try input.flag("everywhere") ?? false
         if let people,
-            let account = self.exchange.authentication.account,
-            let text = self.exchange.authentication.webAuthToken,
+            let account = self.exchange.sender.account,
+            let text = self.exchange.sender.webAuthToken,
             let token = people.authenticator.session(text, in: self.exchange.route.container)
         {
             if everywhere {
@@ -244,7 +244,7 @@ struct UserService: Sendable {
         if others > 0, let people {
             let container = self.exchange.route.container
             let caller =
-                "\(self.exchange.caller) \(container.environment.name) \(container.container)"
+                "\(self.exchange.sender.name) \(container.environment.name) \(container.container)"
             let now = people.accounts.store.world.now
             if let wait = self.lookUps?.wait(
                 of: caller, at: now, count: others)
@@ -300,18 +300,18 @@ struct UserService: Sendable {
     }
 
     private func isOwn(_ name: String) -> Bool {
-        name == self.exchange.caller || name == "__defaultOwner__"
+        name == self.exchange.sender.name || name == "__defaultOwner__"
     }
 
     /// Everybody may know who they are themselves.
     private func findOwn(_ ask: Lookup) async throws -> Found? {
         guard case .recordName = ask else { return nil }
         var account: Account?
-        if let people, let id = self.exchange.authentication.account {
+        if let people, let id = self.exchange.sender.account {
             account = try await people.accounts.account(id)
         }
         return Found(
-            recordName: self.exchange.caller,
+            recordName: self.exchange.sender.name,
             account: account?.isDiscoverable == true ? self.shown(account) : nil)
     }
 
@@ -332,7 +332,7 @@ struct UserService: Sendable {
     }
 
     private func shown(_ account: Account?) -> Account? {
-        self.exchange.authentication.receivesNames ? account : nil
+        self.exchange.sender.receivesNames ? account : nil
     }
 }
 

@@ -23,10 +23,10 @@ struct ZoneService: Sendable {
     /// `zones/list`: all of them in one answer.
     func list() async throws -> Bytes {
         var zones: [ZoneAnswer] = []
-        if let database = self.exchange.spreadDatabase {
+        if let database = self.exchange.holder.spread {
             zones = try await self.zones(of: database).map { .zone($0) }
         } else if self.exchange.route.scope != .shared {
-            zones = try await self.allZones(in: self.exchange.ownDatabase)
+            zones = try await self.allZones(in: self.exchange.holder.database)
         }
         return self.zonesAnswer { array in
             for case .zone(let zone) in zones {
@@ -47,10 +47,10 @@ struct ZoneService: Sendable {
         let places = addresses.map { self.exchange.place($0) }
         let names = places.compactMap { $0?.zone.name }
         let found: [Result<ZoneAnswer, ClientError>]
-        if let database = self.exchange.spreadDatabase {
+        if let database = self.exchange.holder.spread {
             found = await self.zones(named: names, of: database)
         } else {
-            found = try await self.zones(names: names, in: self.exchange.ownDatabase).map {
+            found = try await self.zones(names: names, in: self.exchange.holder.database).map {
                 .success($0)
             }
         }
@@ -141,10 +141,10 @@ struct ZoneService: Sendable {
         _ operations: [ModifyZones.Operation]
     ) async throws -> [Result<ZoneResult, ClientError>] {
         if operations.isEmpty { return [] }
-        if let database = self.exchange.spreadDatabase {
+        if let database = self.exchange.holder.spread {
             return await self.modify(operations, of: database)
         }
-        let database = self.exchange.ownDatabase
+        let database = self.exchange.holder.database
         if operations.contains(where: { $0.kind == .create }) {
             try await self.teachSchema(to: database)
         }
