@@ -91,7 +91,7 @@ package final class AssetSurface: Surface {
     /// The name that a client put into the link's last segment; nil where it put none.
     private static func name(_ segment: Substring) -> String? {
         guard let last = segment.split(separator: "/").last,
-            let name = PercentEncoding.decode(last), name != "${f}"
+            let name = PercentCoding.decode(last.utf8), name != "${f}"
         else { return nil }
         return name
     }

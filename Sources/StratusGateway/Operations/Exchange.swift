@@ -51,8 +51,8 @@ struct Exchange {
         self.body = body
         self.isSecure = isSecure
         self.room = room
-        self.wantsSyncToken = QueryParameters.isTrue(
-            "getCurrentSyncToken", in: head.query)
+        self.wantsSyncToken = URLQuery.isTrue(
+            "getCurrentSyncToken", ofClient: head.query)
         let patience = kernel.limits.commandDeadline
         // The gateway waits a little longer than the command lives, so that "expired" can arrive.
         self.deadline = kernel.world.now + (within ?? patience + .milliseconds(500))

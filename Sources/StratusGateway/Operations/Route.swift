@@ -1,4 +1,4 @@
-import StratusIdentity
+import StratusHTTP
 package import StratusModel
 
 /// The target of a request, from its path.
@@ -51,7 +51,7 @@ extension OperationTable {
         rest.removeFirst(section.root.count)
         guard let name = Route.segment(&rest), let environmentName = Route.segment(&rest),
             let scopeName = section.service.namesDatabase ? Route.segment(&rest) : [],
-            let container = PercentEncoding.decode(name), ContainerReference.isName(container)
+            let container = PercentCoding.decode(name), ContainerReference.isName(container)
         else { throw .unknownPath }
         let environmentText = String(decoding: environmentName, as: UTF8.self)
         guard let environment = Environment(name: environmentText) else {

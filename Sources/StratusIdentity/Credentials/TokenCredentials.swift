@@ -1,3 +1,4 @@
+import StratusHTTP
 import StratusModel
 
 /// The two tokens of a browser's or app's request, as its query string carries them.
@@ -6,7 +7,7 @@ package struct TokenCredentials: Sendable, Equatable {
     package var webAuthToken: String?
 
     package init(query: String?) {
-        let (apiToken, texts) = Self.read(QueryParameters(query))
+        let (apiToken, texts) = Self.read(URLQuery(ofClient: query))
         self.init(apiToken: apiToken, webAuthToken: texts.token ?? texts.session)
     }
 
@@ -18,7 +19,7 @@ package struct TokenCredentials: Sendable, Equatable {
     /// Fails if a credential stands more than once: two readers could take two different
     /// ones.
     package init?(unambiguous query: String?) {
-        let parameters = QueryParameters(query)
+        let parameters = URLQuery(ofClient: query)
         guard parameters.count(of: "ckAPIToken") <= 1, parameters.count(of: "ckWebAuthToken") <= 1,
             parameters.count(of: "ckSession") <= 1
         else { return nil }
@@ -31,7 +32,7 @@ package struct TokenCredentials: Sendable, Equatable {
 
     /// Older clients say ckSession; signed out they send the words null or undefined.
     private static func read(
-        _ parameters: QueryParameters
+        _ parameters: URLQuery
     ) -> (apiToken: String?, texts: (token: String?, session: String?)) {
         let apiToken = parameters["ckAPIToken"].flatMap { $0.isEmpty ? nil : $0 }
         let token = parameters["ckWebAuthToken"].flatMap(Self.webAuthToken)
@@ -55,7 +56,7 @@ package struct TokenCredentials: Sendable, Equatable {
             ? String(
                 decoding: value.utf8.map { $0 == space ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
             : value
-        let token = PercentEncoding.decode(spaced[...]) ?? spaced
+        let token = PercentCoding.decode(spaced) ?? spaced
         return token.isEmpty || token == "null" || token == "undefined" ? nil : token
     }
 }
