@@ -318,7 +318,7 @@ let package = Package(
                 "StratusContainers", "StratusGateway", "StratusAdmin",
                 "StratusDoubles", "StratusSealing", "WireScenarios",
             ],
-            exclude: ["Vectors"],
+            exclude: ["Golden", "Vectors"],
             swiftSettings: tests),
         .testTarget(
             name: "FuzzTests",
