@@ -78,6 +78,10 @@ let package = Package(
             swiftSettings: pure + release),
         .target(name: "StratusHTTP", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(name: "StratusCommandLine", swiftSettings: pure),
+        .target(
+            name: "StratusAdminModel",
+            dependencies: ["StratusModel", "StratusHTTP", "StratusCommandLine"],
+            swiftSettings: pure),
 
         // Shells.
         .target(
@@ -118,7 +122,8 @@ let package = Package(
         .target(
             name: "StratusControl",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusHTTP", "StratusCommandLine", "StratusTLS",
+                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusHTTP",
+                "StratusCommandLine", "StratusTLS",
                 "StratusSealing", "StratusRuntime", "StratusProcess",
             ], swiftSettings: house + release),
         .target(
@@ -153,7 +158,8 @@ let package = Package(
         .target(
             name: "StratusContainers",
             dependencies: [
-                "StratusModel", "StratusQuery", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusAdminModel", "StratusModel", "StratusQuery", "StratusRecords",
+                "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
@@ -166,7 +172,8 @@ let package = Package(
         .target(
             name: "StratusAdmin",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusQuery",
+                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusPlacement",
+                "StratusQuery",
                 "StratusRecords",
                 "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
                 "StratusSealing", "StratusIdentity", "StratusPush", "StratusContainers",
@@ -312,7 +319,8 @@ let package = Package(
         .testTarget(
             name: "StratusGatewayTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusQuery", "StratusRecords", "StratusHTTP",
+                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusQuery",
+                "StratusRecords", "StratusHTTP",
                 "StratusRuntime",
                 "StratusAssets", "StratusCluster", "StratusIdentity", "StratusPush",
                 "StratusContainers", "StratusGateway", "StratusAdmin",
@@ -334,7 +342,8 @@ let package = Package(
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusHTTP",
+                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusPlacement",
+                "StratusHTTP",
                 "StratusRuntime",
                 "StratusCommandLine",
                 "StratusPush", "StratusAdmin", "StratusNode", "StratusDoubles", "StratusLoad",

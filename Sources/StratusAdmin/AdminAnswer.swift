@@ -1,14 +1,15 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusModel
 import StratusRuntime
 
 /// How the administrators' API answers: JSON, and one form for everything that went wrong.
 enum AdminAnswer {
-    static func json(_ body: Bytes, status: Int = 200) -> HTTPResponse {
+    static func json(_ answer: some NamedMembers, status: Int = 200) -> HTTPResponse {
         HTTPResponse(
             status: status,
             headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-            body: .bytes(body))
+            body: .bytes(answer.json))
     }
 
     /// JSON lines, made while they are sent. Where they end by an error, the last one says so.
@@ -28,15 +29,7 @@ enum AdminAnswer {
 
     /// `{"error":{"code":"NOT_FOUND","reason":"…"}}`. The code is for scripts, the reason for
     /// people.
-    static func error(_ status: Int, _ code: StaticString, _ reason: String) -> HTTPResponse {
-        var json = JSONWriter()
-        json.beginObject()
-        json.key("error")
-        json.beginObject()
-        json.member("code", code.description)
-        json.member("reason", reason)
-        json.endObject()
-        json.endObject()
-        return Self.json(json.finish(), status: status)
+    static func error(_ status: Int, _ code: AdminCode, _ reason: String) -> HTTPResponse {
+        Self.json(ErrorAnswer(code, reason), status: status)
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusContainers
 import StratusHTTP
@@ -10,6 +11,8 @@ import StratusTLS
 /// One administrator's request, with what its page works on.
 struct AdminExchange: Sendable {
     let request: HTTPRequest
+    /// The template of its route.
+    let template: String
     /// The values of the names in braces of the route's template.
     let parameters: [String: String]
     let services: AdminServices
@@ -23,7 +26,7 @@ struct AdminExchange: Sendable {
     var directory: Directory {
         get throws(AdminRefusal) {
             guard let directory = self.services.directory else {
-                throw AdminRefusal(404, "NOT_FOUND", "this node has no accounts")
+                throw AdminRefusal(404, .notFound, "this node has no accounts")
             }
             return directory
         }
@@ -33,7 +36,7 @@ struct AdminExchange: Sendable {
         get throws(AdminRefusal) {
             guard let cluster = self.services.cluster else {
                 throw AdminRefusal(
-                    404, "NOT_CLUSTERED",
+                    404, .notClustered,
                     "this node works alone: it has neither 'cluster.peers' nor 'cluster.join'")
             }
             return cluster
@@ -46,7 +49,7 @@ struct AdminExchange: Sendable {
     var push: any PushControl {
         get throws(AdminRefusal) {
             guard let push = self.services.push else {
-                throw AdminRefusal(404, "NOT_FOUND", "this node sends no pushes ('push.enabled')")
+                throw AdminRefusal(404, .notFound, "this node sends no pushes ('push.enabled')")
             }
             return push
         }
@@ -69,7 +72,7 @@ struct AdminExchange: Sendable {
             let environment = Environment(name: self.parameter("environment"))
         else {
             throw AdminRefusal(
-                404, "NOT_FOUND",
+                404, .notFound,
                 "give a container's name and 'development' or 'production'")
         }
         return ContainerReference(container: name, environment: environment)
@@ -81,17 +84,21 @@ struct AdminExchange: Sendable {
         }
     }
 
-    /// The body as a JSON object; an empty body is an empty object.
-    func json() async throws(AdminRefusal) -> JSONValue {
+    /// The body as an object; an empty body is an empty object. A member of another kind is
+    /// refused: `"readOnly":"true"` must not make what may write.
+    func body<Body: NamedMembers>() async throws(AdminRefusal) -> Body {
         let bytes = try await self.bytes()
-        guard let document = try? JSONDocument(parsing: bytes.isEmpty ? Bytes("{}".utf8) : bytes),
-            document.root.object != nil
-        else { throw .bad("the body must be a JSON object") }
-        return document.root
+        if bytes.isEmpty { return Body() }
+        guard let document = try? JSONDocument(parsing: bytes), document.root.object != nil else {
+            throw .bad("the body must be a JSON object")
+        }
+        do throws(NamedForm.Misfit) { return try Body(reading: document.root) } catch {
+            throw .bad("\(error)")
+        }
     }
 
-    static func name(_ body: JSONValue) throws(AdminRefusal) -> String {
-        guard let name = body["name"]?.string, (1...100).contains(name.utf8.count) else {
+    static func name(_ name: String?) throws(AdminRefusal) -> String {
+        guard let name, (1...100).contains(name.utf8.count) else {
             throw .bad("'name' is missing, or longer than 100 bytes")
         }
         return name
@@ -115,12 +122,12 @@ struct AdminExchange: Sendable {
         }
         if try await registry.descriptor(of: container)?.state == .resetting {
             throw AdminRefusal(
-                409, "CONTAINER_RESETTING",
+                409, .containerResetting,
                 "this environment is being reset: run 'stratusctl schema reset' again "
                     + "until it has finished")
         }
         throw AdminRefusal(
-            409, "CONTAINER_DELETED",
+            409, .containerDeleted,
             "this container was deleted: create it again once everything in it has "
                 + "been removed")
     }
@@ -140,7 +147,7 @@ struct AdminExchange: Sendable {
     func requireKnown(_ container: ContainerReference) async throws {
         guard try await self.isKnown(container) else {
             throw AdminRefusal(
-                404, "NOT_FOUND",
+                404, .notFound,
                 "there is no container '\(container.container)' in \(container.environment.name): "
                     + "'stratusctl container list' shows those there are")
         }
@@ -156,6 +163,22 @@ struct AdminExchange: Sendable {
             throw RouteError.refused("no schema where one was asked for")
         }
         return schema ?? Schema()
+    }
+
+    // MARK: Failures
+
+    /// The answer to a request that failed in a way that its caller cannot mend. Why goes to the
+    /// log, which other people read.
+    func failure(_ text: String) -> AdminRefusal {
+        let number = self.request.identity.uuid
+        self.log.error(
+            "an administrator's request failed",
+            [
+                "request": .text(number), "route": .text(self.template), "reason": .text(text),
+            ])
+        return AdminRefusal(
+            500, .internalError,
+            "the node failed to answer: look for request \(number) in its log")
     }
 
     // MARK: Changes
@@ -205,7 +228,7 @@ struct AdminExchange: Sendable {
         async -> HTTPResponse
     {
         await self.noteAfterwards(action, subject, container)
-        return AdminAnswer.json(Bytes("{}".utf8))
+        return AdminAnswer.json(EmptyAnswer())
     }
 }
 
@@ -233,14 +256,14 @@ struct AdminRefusal: Error {
 
     init(answer: HTTPResponse) { self.answer = answer }
 
-    init(_ status: Int, _ code: StaticString, _ reason: String) {
+    init(_ status: Int, _ code: AdminCode, _ reason: String) {
         self.answer = AdminAnswer.error(status, code, reason)
     }
 
     static func bad(_ reason: String) -> AdminRefusal {
-        AdminRefusal(400, "BAD_REQUEST", reason)
+        AdminRefusal(400, .badRequest, reason)
     }
     static func missing(_ what: String) -> AdminRefusal {
-        AdminRefusal(404, "NOT_FOUND", "there is no such \(what)")
+        AdminRefusal(404, .notFound, "there is no such \(what)")
     }
 }

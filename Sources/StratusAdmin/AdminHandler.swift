@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 package import StratusContainers
 package import StratusHTTP
@@ -78,14 +79,15 @@ package struct AdminHandler: HTTPHandler {
         if !isOpen, let refusal = self.refusal(request) { return refusal }
         guard let template = fitting.first?.route.template else {
             return AdminAnswer.error(
-                404, "NOT_FOUND",
+                404, .notFound,
                 "there is nothing at this path; the API has "
                     + AdminRoute.templates.joined(separator: ", "))
         }
         guard let (route, parameters) = fitting.first(where: { $0.route.takes(head.method) })
         else { return Self.methodRefused(template, fitting.map(\.route.method)) }
         let exchange = AdminExchange(
-            request: request, parameters: parameters, services: self.services)
+            request: request, template: template, parameters: parameters,
+            services: self.services)
         let response = await self.run(route, exchange)
         // What is remembered of tokens and people may have changed.
         if route.method != "GET" { self.services.directory?.authenticator.forget() }
@@ -95,7 +97,7 @@ package struct AdminHandler: HTTPHandler {
     private static func methodRefused(_ template: String, _ methods: [String]) -> HTTPResponse {
         let allowed = methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
         var answer = AdminAnswer.error(
-            405, "METHOD_NOT_ALLOWED", "\(template) takes \(allowed.joined(separator: " and "))")
+            405, .methodNotAllowed, "\(template) takes \(allowed.joined(separator: " and "))")
         answer.headers.append("Allow", allowed.joined(separator: ", "))
         return answer
     }
@@ -112,24 +114,20 @@ package struct AdminHandler: HTTPHandler {
             return refusal.answer
         } catch RouteError.outcomeUnknown {
             return AdminAnswer.error(
-                500, "OUTCOME_UNKNOWN", "the change may have been made: check before you repeat it")
+                500, .outcomeUnknown, "the change may have been made: check before you repeat it")
         } catch RouteError.notExecuted {
             return AdminAnswer.error(
-                503, "TRY_AGAIN_LATER",
+                503, .tryAgainLater,
                 "the node cannot do this now; nothing was changed: try again later")
         } catch RouteError.upgrading {
             return AdminAnswer.error(
-                503, "TRY_AGAIN_LATER",
+                503, .tryAgainLater,
                 "the cluster is being upgraded, or was just formed; nothing was changed: try again "
                     + "once 'stratusctl upgrade status' shows that every node reads the new level")
+        } catch RouteError.refused(let why) {
+            return AdminAnswer.error(500, .internalError, why)
         } catch {
-            self.log.error(
-                "an administrator's request failed",
-                [
-                    "request": .text(exchange.request.identity.uuid),
-                    "route": .text(route.template), "reason": .text("\(error)"),
-                ])
-            return AdminAnswer.error(500, "INTERNAL_ERROR", "\(error)")
+            return exchange.failure("\(error)").answer
         }
     }
 
@@ -159,7 +157,7 @@ package struct AdminHandler: HTTPHandler {
                     Self.label(of: request.head.path).template),
                 "hadToken": .bool(!fields.isEmpty),
             ])
-        var answer = AdminAnswer.error(401, "NOT_AUTHENTICATED", reason)
+        var answer = AdminAnswer.error(401, .notAuthenticated, reason)
         answer.headers.append("WWW-Authenticate", "Bearer realm=\"stratus\"")
         return answer
     }

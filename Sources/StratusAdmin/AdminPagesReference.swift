@@ -1,3 +1,5 @@
+import StratusAdminModel
+
 /// The reference page of the administrators' API, made from ``AdminRoute/all``.
 package enum AdminPagesReference {
     package static func page() -> String {
@@ -11,7 +13,8 @@ package enum AdminPagesReference {
               file `admin.token` of the data directory, or a client certificate of `admin.tls.clientAuthorityFile`.
             - "anyone" needs neither. "scraper" needs neither where `admin.openMetrics` is set.
             - Bodies and answers are JSON if nothing else is said. A word with `=` is part of the query.
-            - An error is `{"error":{"code":"…","reason":"…"}}`: a code for scripts and a reason for people.
+            - An error is `{"error":{"code":"…","reason":"…"}}`: a code for scripts, of the list below, and a reason for people.
+            - A member of a body that is of another kind is refused with 400. Members that are not known are ignored.
             - An answer of JSON lines that cannot go on has an error as its last line, and the connection is cut.
             - Whoever may GET a page may also ask for its HEAD. `POST` of one piece is repeated until the answer says `isDone`.
 
@@ -30,6 +33,8 @@ package enum AdminPagesReference {
             text +=
                 "| `\(route.method) \(route.template)` | \(route.role.rawValue) | \(body) | \(route.answer) |\n"
         }
+        text += "\n## Codes of errors\n\n| Code | What it means |\n| --- | --- |\n"
+        for code in AdminCode.allCases { text += "| `\(code.rawValue)` | \(code.meaning) |\n" }
         return text
     }
 

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -14,7 +15,7 @@ enum AppPasswordPages {
         AdminRoute(
             "POST", DocumentPages.user + "/app-passwords", body: "label, readOnly, everything",
             answer: "the id, and the password, which is told only now"
-        ) { try await Self.makePassword($0, $0.json()) },
+        ) { try await Self.makePassword($0, $0.body()) },
         AdminRoute(
             "DELETE", DocumentPages.user + "/app-passwords/{id}", answer: "nothing"
         ) { try await Self.revokePassword($0) },
@@ -26,47 +27,46 @@ enum AppPasswordPages {
         let passwords = try await exchange.accounts.appPasswords(of: id).filter {
             $0.container == container
         }
-        var json = JSONWriter()
-        json.object {
-            $0.member("appPasswords", objects: passwords) { json, password in
-                json.member("id", password.id)
-                json.member("label", password.kind.label)
-                json.member("made", WallTime.text(password.madeMilliseconds))
-                json.member("access", password.kind.isReadOnly ? "read" : "write")
-                json.member("shows", password.kind.showsAll ? "everything" : "Documents")
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                passwords.map { password in
+                    AppPasswordRow {
+                        $0.id = password.id
+                        $0.label = password.kind.label
+                        $0.made = WallTime.text(password.madeMilliseconds)
+                        $0.access = password.kind.isReadOnly ? "read" : "write"
+                        $0.shows = password.kind.showsAll ? "everything" : "Documents"
+                    }
+                }))
     }
 
     private static func makePassword(
-        _ exchange: AdminExchange, _ body: JSONValue
+        _ exchange: AdminExchange, _ body: AppPasswordBody
     ) async throws -> HTTPResponse {
         let id = try await UserPages.account(exchange, exchange.parameter("email"))
         let container = try exchange.container()
-        guard let label = body["label"]?.string, Session.AppPassword.isLabel(label) else {
+        guard let label = body.label, Session.AppPassword.isLabel(label) else {
             throw AdminRefusal.bad(
                 "'label' is missing, or has not 1 to \(Session.AppPassword.labelSizeMax) bytes")
         }
         let kind = Session.AppPassword(
-            label: label, isReadOnly: body["readOnly"]?.bool ?? false,
-            showsAll: body["everything"]?.bool ?? false)
+            label: label, isReadOnly: body.isReadOnly,
+            showsAll: body.showsAll)
         let made = try await exchange.directory.makeAppPassword(kind, of: id, in: container)
         switch made {
         case .noAccount:
-            throw AdminRefusal(409, "CONFLICT", "the account is disabled")
+            throw AdminRefusal(409, .conflict, "the account is disabled")
         case .tooMany:
             throw AdminRefusal(
-                409, "CONFLICT",
+                409, .conflict,
                 "the account has \(Accounts.appPasswordCountMax) app passwords: revoke one first")
         case .made(let password, let number):
             await exchange.noteAfterwards("user app-password add", "\(id) \(number)", container)
-            var json = JSONWriter()
-            json.object {
-                $0.member("id", number)
-                $0.member("password", password)
-            }
-            return AdminAnswer.json(json.finish(), status: 201)
+            return AdminAnswer.json(
+                AppPasswordAnswer {
+                    $0.id = number
+                    $0.password = password
+                }, status: 201)
         }
     }
 

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusModel
 import StratusRuntime
@@ -25,27 +26,28 @@ enum AssetAdoptionPages {
     ]
 
     private static func wanted(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let json = try await exchange.json()
-        let group = try Self.group(json["partition"]?.int64)
-        guard let names = json["bodies"]?.array, (1...Self.bodyCountMax).contains(names.count)
-        else { throw AdminRefusal.bad("'bodies' must name 1 to \(Self.bodyCountMax) bodies") }
-        let bodies = try names.map { try Self.body($0.string) }
+        let asked: WantedBody = try await exchange.body()
+        let group = try Self.group(asked.partition)
+        guard (1...Self.bodyCountMax).contains(asked.bodies.count) else {
+            throw AdminRefusal.bad("'bodies' must name 1 to \(Self.bodyCountMax) bodies")
+        }
+        let bodies = try asked.bodies.map { try Self.body($0) }
         let needs: [BodyNeed?]
         do throws(NodeControlFailure) {
             needs = try await exchange.control.needs(of: bodies, in: group)
-        } catch { throw Self.refusal(error) }
-        var answer = JSONWriter()
-        answer.object {
-            $0.member("bodies", objects: Array(zip(bodies, needs))) { json, one in
-                json.member("body", String(one.0.raw, radix: 16))
-                json.member("known", one.1 != nil)
-                guard let need = one.1 else { return }
-                json.member("wanted", need.isWanted)
-                json.member("lost", need.isLost)
-                json.member("chunks", Int64(need.chunkCount))
-            }
-        }
-        return AdminAnswer.json(answer.finish())
+        } catch { throw Self.refusal(error, exchange) }
+        return AdminAnswer.json(
+            Listing(
+                zip(bodies, needs).map { body, need in
+                    WantedRow {
+                        $0.body = String(body.raw, radix: 16)
+                        $0.isKnown = need != nil
+                        guard let need else { return }
+                        $0.isWanted = need.isWanted
+                        $0.isLost = need.isLost
+                        $0.chunks = Int64(need.chunkCount)
+                    }
+                }))
     }
 
     private static func adopt(_ exchange: AdminExchange) async throws -> HTTPResponse {
@@ -55,18 +57,17 @@ enum AssetAdoptionPages {
         do throws(NodeControlFailure) {
             adopted = try await exchange.control.adopt(
                 body, in: group, CopyFrames(exchange.request.body))
-        } catch { throw Self.refusal(error) }
+        } catch { throw Self.refusal(error, exchange) }
         if adopted.takenCount > 0 {
             await exchange.noteAfterwards(
                 "assets adopt", "body \(String(body.raw, radix: 16)): \(adopted.state.rawValue)")
         }
-        var answer = JSONWriter()
-        answer.object {
-            $0.member("state", adopted.state.rawValue)
-            $0.member("taken", Int64(adopted.takenCount))
-            $0.member("unsound", Int64(adopted.unsoundCount))
-        }
-        return AdminAnswer.json(answer.finish())
+        return AdminAnswer.json(
+            AdoptedAnswer {
+                $0.state = adopted.state.rawValue
+                $0.taken = Int64(adopted.takenCount)
+                $0.unsound = Int64(adopted.unsoundCount)
+            })
     }
 
     /// Partitions are numbered from 0, and the system group comes before them.
@@ -84,13 +85,15 @@ enum AssetAdoptionPages {
         return BodyID(raw)
     }
 
-    private static func refusal(_ failure: NodeControlFailure) -> AdminRefusal {
+    private static func refusal(_ failure: NodeControlFailure, _ exchange: AdminExchange)
+        -> AdminRefusal
+    {
         switch failure {
         case .refused(let reason): .bad(reason)
-        case .failed(let reason): AdminRefusal(500, "INTERNAL_ERROR", reason)
+        case .failed(let reason): exchange.failure(reason)
         case .unavailable, .outcomeUnknown, .overtaken:
             AdminRefusal(
-                503, "TRY_AGAIN_LATER",
+                503, .tryAgainLater,
                 "the partition does not answer now: what was taken stays, so try again later")
         }
     }

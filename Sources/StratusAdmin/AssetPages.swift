@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusModel
@@ -10,7 +11,7 @@ enum AssetPages {
             "GET", "/v1/assets", need: .node,
             answer:
                 "the files that this node keeps: bytes, and copies missing, damaged and repaired"
-        ) { AdminAnswer.json(Self.json(await $0.control.copies())) },
+        ) { AdminAnswer.json(AssetsAnswer(await $0.control.copies())) },
         AdminRoute(
             "POST", "/v1/assets/verify", need: .node,
             answer: "how many partitions have files here; they are all read back from now on"
@@ -49,9 +50,7 @@ enum AssetPages {
     private static func verify(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let count = await exchange.control.verifyCopies()
         await exchange.noteAfterwards("assets verify", "\(count) partitions")
-        var json = JSONWriter()
-        json.object { $0.member("partitions", Int64(count)) }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(PartitionsAnswer { $0.partitions = Int64(count) })
     }
 
     private static let differenceCountMax = 500
@@ -59,28 +58,25 @@ enum AssetPages {
     private static func audit(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let count = await exchange.control.auditCopies()
         await exchange.noteAfterwards("assets audit", "\(count) partitions")
-        var json = JSONWriter()
-        json.object { $0.member("partitions", Int64(count)) }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(PartitionsAnswer { $0.partitions = Int64(count) })
     }
 
     private static func differences(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let found = await exchange.control.copyDifferences(
             after: try Self.place(exchange.query?["after"]), limit: Self.differenceCountMax)
-        var json = JSONWriter()
-        json.object {
-            $0.member("differences", objects: found) { json, one in
-                // Partitions are numbered from 0, and the system group comes before them.
-                json.member("partition", Int64(one.group.raw) - 1)
-                json.member("body", String(one.name.body.raw, radix: 16))
-                json.member("chunk", Int64(one.name.ordinal))
-                json.member("kind", one.isMissing ? "missing" : "leftOver")
-            }
-            if found.count == Self.differenceCountMax, let last = found.last {
-                $0.member("next", Self.text(last))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            CopyDifferencesAnswer {
+                $0.differences = found.map { one in
+                    CopyDifferenceRow {
+                        // Partitions are numbered from 0, and the system group comes before them.
+                        $0.partition = Int64(one.group.raw) - 1
+                        $0.body = String(one.name.body.raw, radix: 16)
+                        $0.chunk = Int64(one.name.ordinal)
+                        $0.kind = one.isMissing ? "missing" : "leftOver"
+                    }
+                }
+                if found.count == Self.differenceCountMax { $0.next = found.last.map(Self.text) }
+            })
     }
 
     /// PARTITION/BODY/CHUNK.
@@ -99,23 +95,22 @@ enum AssetPages {
             group: GroupID(partition + 1), name: CopyName(body: BodyID(body), ordinal: chunk),
             isMissing: true)
     }
+}
 
-    static func json(_ copies: CopyStatus) -> Bytes {
-        var json = JSONWriter()
-        json.object { json in
-            json.member("packBytes", Int64(copies.packBytes))
-            json.member("liveBytes", Int64(copies.liveBytes))
-            json.member("missing", Int64(copies.missingCount))
-            json.member("unnamed", Int64(copies.unnamedCount))
-            json.member("damaged", Int64(copies.damagedCount))
-            json.member("lost", Int64(copies.lostCount))
-            json.member("repaired", Int64(copies.repairedCount))
-            json.member("removed", Int64(copies.removedCount))
-            json.member("lackingPartitions", Int64(copies.lackingCount))
-            json.member("failingPartitions", Int64(copies.failingCount))
-            json.member("readingBackPartitions", Int64(copies.readingBackCount))
-            json.member("comparingPartitions", Int64(copies.comparingCount))
-        }
-        return json.finish()
+extension AssetsAnswer {
+    init(_ copies: CopyStatus) {
+        self.init()
+        self.packBytes = Int64(copies.packBytes)
+        self.liveBytes = Int64(copies.liveBytes)
+        self.missing = Int64(copies.missingCount)
+        self.unnamed = Int64(copies.unnamedCount)
+        self.damaged = Int64(copies.damagedCount)
+        self.lost = Int64(copies.lostCount)
+        self.repaired = Int64(copies.repairedCount)
+        self.removed = Int64(copies.removedCount)
+        self.lackingPartitions = Int64(copies.lackingCount)
+        self.failingPartitions = Int64(copies.failingCount)
+        self.readingBackPartitions = Int64(copies.readingBackCount)
+        self.comparingPartitions = Int64(copies.comparingCount)
     }
 }

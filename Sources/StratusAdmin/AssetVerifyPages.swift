@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusModel

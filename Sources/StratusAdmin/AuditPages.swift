@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -17,27 +18,27 @@ enum AuditPages {
     private static func audit(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let trail = AuditTrail(store: try exchange.store)
         let query = exchange.query
-        var json = JSONWriter()
         if ["1", "true"].contains(query?["verify"]) {
             let (count, broken) = try await trail.verify()
-            json.object {
-                $0.member("entries", count)
-                $0.member("whole", broken == nil)
-                if let broken { $0.member("brokenAt", Int64(clamping: broken)) }
-            }
-            return AdminAnswer.json(json.finish())
+            return AdminAnswer.json(
+                AuditCheck {
+                    $0.entries = Int64(count)
+                    $0.isWhole = broken == nil
+                    $0.brokenAt = broken.map { Int64(clamping: $0) }
+                })
         }
         let limit = query?["limit"].flatMap { Int($0) } ?? 100
         let entries = try await trail.entries(limit: max(1, min(1_000, limit)))
-        json.object {
-            $0.member("entries", objects: entries) { json, entry in
-                json.member("number", Int64(clamping: entry.number))
-                json.member("at", WallTime.text(entry.milliseconds))
-                json.member("actor", entry.actor)
-                json.member("action", entry.action)
-                json.member("subject", entry.subject)
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                entries.map { entry in
+                    AuditRow {
+                        $0.number = Int64(clamping: entry.number)
+                        $0.at = WallTime.text(entry.milliseconds)
+                        $0.actor = entry.actor
+                        $0.action = entry.action
+                        $0.subject = entry.subject
+                    }
+                }))
     }
 }

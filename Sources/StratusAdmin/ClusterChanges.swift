@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusHTTP
 import StratusModel
@@ -18,96 +19,89 @@ struct ClusterChanges {
     static let routes: [AdminRoute] = [
         Self.route(
             "GET", "/v1/cluster/upgrade", answer: "the feature levels of cluster and nodes"
-        ) { changes, _ in
-            AdminAnswer.json(Self.json(UpgradeStanding(try await changes.view())))
+        ) { changes in
+            AdminAnswer.json(UpgradeAnswer(UpgradeStanding(try await changes.view())))
         },
-        Self.route("POST", "/v1/cluster/upgrade", answer: Self.revision) { changes, _ in
+        Self.route("POST", "/v1/cluster/upgrade", answer: Self.revision) { changes in
             try await changes.finalise()
         },
         Self.route(
             "POST", "/v1/cluster/join-tokens", body: "validSeconds",
             answer: "a token that lets one node in, shown this once"
-        ) { try await $0.makeToken($1) },
+        ) { try await $0.makeToken($0.body()) },
         Self.route("PUT", Self.node, body: "weight, rack", answer: Self.revision) {
-            try await $0.configure($1)
+            try await $0.configure($0.body())
         },
         Self.route(
             "POST", Self.node + "/drain", body: "leave, accept", answer: Self.revision
-        ) { changes, body in
+        ) { changes in
+            let body: NodeRemovalBody = try await changes.body()
             let node = try await changes.node()
             return try await changes.change(
                 .drain(
-                    node.id, leavesWhenEmpty: body?["leave"]?.bool == true,
-                    acceptedReplicaCount: Self.accepted(body)))
+                    node.id, leavesWhenEmpty: body.leaves,
+                    acceptedReplicaCount: body.acceptedCount))
         },
-        Self.route("POST", Self.node + "/undrain", answer: Self.revision) { changes, _ in
+        Self.route("POST", Self.node + "/undrain", answer: Self.revision) { changes in
             let node = try await changes.node()
             return try await changes.change(.undrain(node.id))
         },
         Self.route(
             "POST", Self.node + "/remove", body: "accept", answer: Self.revision
-        ) { changes, body in
+        ) { changes in
+            let body: NodeRemovalBody = try await changes.body()
             let node = try await changes.node()
             return try await changes.change(
-                .remove(node.id, acceptedLossCount: Self.accepted(body)))
+                .remove(node.id, acceptedLossCount: body.acceptedCount))
         },
         Self.route(
             "GET", "/v1/cluster/certificates",
             answer: "the fingerprints of the withdrawn certificates"
-        ) { changes, _ in
-            AdminAnswer.json(Self.json(withdrawn: try await changes.view().withdrawn))
+        ) { changes in
+            let withdrawn = try await changes.view().withdrawn
+            return AdminAnswer.json(
+                WithdrawnAnswer { $0.withdrawn = withdrawn.map(ChangeWords.hexadecimal) })
         },
-        Self.route("POST", Self.certificate + "/withdraw", answer: Self.revision) { changes, _ in
+        Self.route("POST", Self.certificate + "/withdraw", answer: Self.revision) { changes in
             try await changes.change(.withdrawCertificate(try changes.fingerprint()))
         },
-        Self.route("POST", Self.certificate + "/restore", answer: Self.revision) { changes, _ in
+        Self.route("POST", Self.certificate + "/restore", answer: Self.revision) { changes in
             try await changes.change(.restoreCertificate(try changes.fingerprint()))
         },
         Self.route(
             "POST", Self.partition + "/move", body: "from, to", answer: Self.revision
-        ) { try await $0.move($1) },
+        ) { try await $0.move($0.body()) },
         Self.route(
             "POST", Self.partition + "/leader", body: "to", answer: "the name of the new leader"
-        ) { try await $0.transfer($1) },
+        ) { try await $0.transfer($0.body()) },
     ]
 
-    /// - Parameter run: is given the JSON of the body, nil for an empty one.
     private static func route(
         _ method: String, _ template: String, body: String = "", answer: String,
-        run: @escaping @Sendable (Self, JSONValue?) async throws -> HTTPResponse
+        run: @escaping @Sendable (Self) async throws -> HTTPResponse
     ) -> AdminRoute {
         AdminRoute(method, template, need: .cluster, body: body, answer: answer) { exchange in
             let changes = Self(cluster: try exchange.cluster, exchange: exchange)
             do {
-                return try await run(changes, try await changes.body())
+                return try await run(changes)
             } catch let failure as NodeControlFailure {
-                throw Self.refusal(failure)
+                throw exchange.refusal(of: failure)
             }
         }
     }
 
-    private func body() async throws -> JSONValue? {
-        let bytes = try await self.exchange.bytes()
-        if bytes.isEmpty { return nil }
-        guard let document = try? JSONDocument(parsing: bytes) else {
-            throw AdminRefusal.bad("the body is not JSON")
-        }
-        return document.root
-    }
+    private func body<Body: NamedMembers>() async throws -> Body { try await self.exchange.body() }
 
-    private static func accepted(_ body: JSONValue?) -> Int? {
-        body?["accept"]?.int64.map { Int(clamping: $0) }
-    }
-
-    private func configure(_ body: JSONValue?) async throws -> HTTPResponse {
-        let weight = body?["weight"]?.int64.map { UInt32(clamping: $0) }
-        return try await self.change(
-            .configure(try await self.node().id, weight: weight, rack: body?["rack"]?.string))
+    private func configure(_ body: NodeWeightBody) async throws -> HTTPResponse {
+        try await self.change(
+            .configure(
+                try await self.node().id, weight: body.weight.map { UInt32(clamping: $0) },
+                rack: body.rack))
     }
 
     private func view() async throws -> ClusterView {
         guard let view = try await self.cluster.view() else {
-            throw AdminRefusal(503, "NOT_FORMED", "the cluster is not formed yet")
+            throw AdminRefusal(503, .notFormed, "the cluster is not formed yet")
         }
         return view
     }
@@ -122,7 +116,7 @@ struct ClusterChanges {
             let node = view.nodes.first(where: { $0.name == name && $0.isMember })
                 ?? view.nodes.last(where: { $0.name == name })
         else {
-            throw AdminRefusal(404, "NO_SUCH_NODE", "there is no node '\(name)'")
+            throw AdminRefusal(404, .noSuchNode, "there is no node '\(name)'")
         }
         return node
     }
@@ -133,7 +127,7 @@ struct ClusterChanges {
             return PartitionID(number).group
         }
         throw AdminRefusal(
-            404, "NO_SUCH_PARTITION",
+            404, .noSuchPartition,
             "partitions are 'system' and 0 to \(view.table.partitionCount - 1)")
     }
 
@@ -162,11 +156,7 @@ struct ClusterChanges {
         case .done(let revision), .joined(_, let revision):
             await self.exchange.noteAfterwards(
                 "cluster change", "\(ChangeWords(command, in: self.cluster.lastView))")
-            var json = JSONWriter()
-            json.beginObject()
-            json.member("revision", Int64(clamping: revision))
-            json.endObject()
-            return AdminAnswer.json(json.finish())
+            return AdminAnswer.json(RevisionAnswer(revision))
         }
     }
 
@@ -177,38 +167,17 @@ struct ClusterChanges {
         let standing = UpgradeStanding(try await self.view())
         guard standing.lagging.isEmpty else {
             return AdminAnswer.error(
-                409, "REFUSED",
+                409, .refused,
                 "\(standing.laggingNames) announced a lower feature level than \(standing.newest): install "
                     + "the new release there first, or remove the node")
         }
         guard standing.newest > standing.level else {
             return AdminAnswer.error(
-                409, "FINALISED",
+                409, .finalised,
                 "the cluster is at feature level \(standing.level) already, which is that of every node"
             )
         }
         return try await self.change(.raiseFeatureLevel(standing.newest.rawValue))
-    }
-
-    private static func json(_ standing: UpgradeStanding) -> Bytes {
-        var json = JSONWriter()
-        json.beginObject()
-        json.member("featureLevel", Int64(standing.level.rawValue))
-        json.member("newestLevel", Int64(standing.newest.rawValue))
-        json.member("buildLevel", Int64(FeatureLevel.build.rawValue))
-        json.member("canFinalise", standing.canFinalise)
-        json.member("isFinalised", standing.isFinalised)
-        json.key("lagging")
-        json.beginArray()
-        for node in standing.lagging { json.write(node.name) }
-        json.endArray()
-        json.member("nodes", objects: standing.members) { json, node in
-            json.member("name", node.name)
-            json.member("node", Int64(node.id.raw))
-            json.member("featureLevel", Int64(node.featureLevel))
-        }
-        json.endObject()
-        return json.finish()
     }
 
     // MARK: Certificates
@@ -226,26 +195,15 @@ struct ClusterChanges {
         }
     }
 
-    private static func json(withdrawn: [Bytes]) -> Bytes {
-        var json = JSONWriter()
-        json.object {
-            $0.key("withdrawn")
-            $0.array { array in
-                for fingerprint in withdrawn { array.write(ChangeWords.hexadecimal(fingerprint)) }
-            }
-        }
-        return json.finish()
-    }
-
     // MARK: Tokens
 
-    private func makeToken(_ body: JSONValue?) async throws
+    private func makeToken(_ body: JoinTokenBody) async throws
         -> HTTPResponse
     {
-        let seconds = body?["validSeconds"]?.int64 ?? 3_600
+        let seconds = body.validSeconds ?? 3_600
         guard (1...Self.tokenSecondsMax).contains(seconds) else {
             return AdminAnswer.error(
-                400, "BAD_REQUEST", "'validSeconds' must be 1 to \(Self.tokenSecondsMax)")
+                400, .badRequest, "'validSeconds' must be 1 to \(Self.tokenSecondsMax)")
         }
         let made = try await self.cluster.makeJoinToken(validFor: .seconds(seconds))
         self.exchange.log.warning(
@@ -255,12 +213,11 @@ struct ClusterChanges {
                 "peer": .text(self.exchange.request.peer),
             ])
         await self.exchange.noteAfterwards("join token", "good for \(seconds) s")
-        var json = JSONWriter()
-        json.beginObject()
-        json.member("token", made.token)
-        json.member("expiresMilliseconds", made.expiresMilliseconds)
-        json.endObject()
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            JoinTokenAnswer {
+                $0.token = made.token
+                $0.expiresMilliseconds = made.expiresMilliseconds
+            })
     }
 
     // MARK: Partitions
@@ -277,16 +234,16 @@ struct ClusterChanges {
             }
         }
         throw AdminRefusal(
-            503, "UNAVAILABLE", "the partition has no leader now: ask again in a moment")
+            503, .unavailable, "the partition has no leader now: ask again in a moment")
     }
 
-    private func move(_ body: JSONValue?)
+    private func move(_ body: PartitionMoveBody)
         async throws -> HTTPResponse
     {
         let view = try await self.view()
         let group = try Self.group(self.exchange.parameter("partition"), in: view)
-        guard let from = body?["from"]?.string, let to = body?["to"]?.string else {
-            return AdminAnswer.error(400, "BAD_REQUEST", "'from' and 'to' must name nodes")
+        guard let from = body.from, let to = body.to else {
+            return AdminAnswer.error(400, .badRequest, "'from' and 'to' must name nodes")
         }
         let seen = try await self.observation(of: group, view)
         return try await self.change(
@@ -296,19 +253,19 @@ struct ClusterChanges {
                     to: try Self.node(to, in: view).id, fence: seen.configurationIndex)))
     }
 
-    private func transfer(_ body: JSONValue?)
+    private func transfer(_ body: PartitionLeaderBody)
         async throws -> HTTPResponse
     {
         let view = try await self.view()
         let group = try Self.group(self.exchange.parameter("partition"), in: view)
-        guard let to = body?["to"]?.string else {
-            return AdminAnswer.error(400, "BAD_REQUEST", "'to' must name a node")
+        guard let to = body.to else {
+            return AdminAnswer.error(400, .badRequest, "'to' must name a node")
         }
         let heir = try Self.node(to, in: view)
         let seen = try await self.observation(of: group, view)
         guard seen.configuration.voters.contains(heir.id) else {
             return AdminAnswer.error(
-                409, "REFUSED", "'\(to)' has no replica of the partition that may lead")
+                409, .refused, "'\(to)' has no replica of the partition that may lead")
         }
         if seen.leader != heir.id {
             guard
@@ -316,27 +273,18 @@ struct ClusterChanges {
                     .transfer(group, to: heir.id), of: seen.leader)
             else {
                 return AdminAnswer.error(
-                    503, "UNAVAILABLE", "the leader changed in the meantime: ask again")
+                    503, .unavailable, "the leader changed in the meantime: ask again")
             }
         }
         await self.exchange.noteAfterwards(
             "partition leader", "\(self.exchange.parameter("partition")) to \(to)")
-        var json = JSONWriter()
-        json.beginObject()
-        json.member("leader", to)
-        json.endObject()
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(LeaderAnswer(to))
     }
 
     // MARK: Answers
 
     private static func answer(_ refusal: SystemRefusal) -> HTTPResponse {
-        var json = JSONWriter()
-        json.beginObject()
-        json.key("error")
-        json.beginObject()
-        json.member("code", "REFUSED")
-        var reason = refusal.explanation
+        var answer = ErrorAnswer(.refused, refusal.explanation)
         // The number by which an operator confirms a refused change, if it may be confirmed.
         let accept: Int? =
             switch refusal.reason {
@@ -344,30 +292,53 @@ struct ClusterChanges {
             case .holdsReplicas: refusal.limit
             default: nil
             }
-        if let accept { reason += "; to do it anyway, accept \(accept)" }
-        json.member("reason", reason)
-        json.member("cause", "\(refusal.reason)")
-        if let accept { json.member("accept", Int64(accept)) }
-        json.endObject()
-        json.endObject()
-        return AdminAnswer.json(json.finish(), status: 409)
+        if let accept { answer.error.reason += "; to do it anyway, accept \(accept)" }
+        answer.error.cause = "\(refusal.reason)"
+        answer.error.accept = accept.map { Int64($0) }
+        return AdminAnswer.json(answer, status: 409)
     }
+}
 
-    static func refusal(_ failure: NodeControlFailure) -> AdminRefusal {
+extension NodeRemovalBody {
+    fileprivate var acceptedCount: Int? { self.accept.map { Int(clamping: $0) } }
+}
+
+extension UpgradeAnswer {
+    init(_ standing: UpgradeStanding) {
+        self.init()
+        self.featureLevel = Int64(standing.level.rawValue)
+        self.newestLevel = Int64(standing.newest.rawValue)
+        self.buildLevel = Int64(FeatureLevel.build.rawValue)
+        self.canFinalise = standing.canFinalise
+        self.isFinalised = standing.isFinalised
+        self.lagging = standing.lagging.map(\.name)
+        self.nodes = standing.members.map { node in
+            Node {
+                $0.name = node.name
+                $0.node = Int64(node.id.raw)
+                $0.featureLevel = Int64(node.featureLevel)
+            }
+        }
+    }
+}
+
+extension AdminExchange {
+    /// What a failure of the cluster answers.
+    func refusal(of failure: NodeControlFailure) -> AdminRefusal {
         switch failure {
         case .unavailable:
             AdminRefusal(
-                503, "UNAVAILABLE",
+                503, .unavailable,
                 "the system partition has no leader now: a majority of its replicas is needed")
         case .outcomeUnknown:
             AdminRefusal(
-                503, "OUTCOME_UNKNOWN",
+                503, .outcomeUnknown,
                 "the system partition did not answer in time: the change may have been made, "
                     + "so check before you repeat it")
         case .overtaken:
-            AdminRefusal(409, "OVERTAKEN", "somebody else changed it in the meantime: ask again")
-        case .refused(let reason): AdminRefusal(409, "REFUSED", reason)
-        case .failed(let text): AdminRefusal(500, "INTERNAL", text)
+            AdminRefusal(409, .overtaken, "somebody else changed it in the meantime: ask again")
+        case .refused(let reason): AdminRefusal(409, .refused, reason)
+        case .failed(let text): self.failure(text)
         }
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusHTTP
 import StratusModel
@@ -35,33 +36,23 @@ struct ClusterHealth {
             guard error == .unavailable else { throw error }
         }
         guard let view = current ?? cluster.lastView else {
-            return AdminAnswer.error(503, "NOT_FORMED", "the cluster is not formed yet")
+            return AdminAnswer.error(503, .notFormed, "the cluster is not formed yet")
         }
         let members = view.nodes.filter(\.isMember)
         seen.merge(await self.ask(members.map(\.id).filter { seen[$0] == nil })) { one, _ in one }
-        var json = JSONWriter()
-        json.beginObject()
-        json.member("wallMilliseconds", cluster.wallMilliseconds)
-        json.member("revision", Int64(clamping: view.settings.revision))
-        json.member("isCurrent", current != nil)
-        json.key("systemReplicas")
-        json.beginArray()
-        for node in view.systemReplicas { json.write(Int64(node.raw)) }
-        json.endArray()
-        json.key("nodes")
-        json.beginArray()
-        for node in members { Self.write(node, seen[node.id]?.health, to: &json) }
-        json.endArray()
-        json.key("groups")
-        json.beginArray()
-        for node in members {
-            for group in seen[node.id]?.groups ?? [] {
-                Self.write(group, missing: view.replicas(of: group.group), to: &json)
-            }
-        }
-        json.endArray()
-        json.endObject()
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            ClusterHealthAnswer {
+                $0.wallMilliseconds = cluster.wallMilliseconds
+                $0.revision = Int64(clamping: view.settings.revision)
+                $0.isCurrent = current != nil
+                $0.systemReplicas = view.systemReplicas.map { Int64($0.raw) }
+                $0.nodes = members.map { ClusterHealthAnswer.Node($0, seen[$0.id]?.health) }
+                $0.groups = members.flatMap { node in
+                    (seen[node.id]?.groups ?? []).map {
+                        ClusterHealthAnswer.Group($0, placedOn: view.replicas(of: $0.group))
+                    }
+                }
+            })
     }
 
     private func ask(_ nodes: [NodeID]) async -> [NodeID: Seen] {
@@ -83,45 +74,36 @@ struct ClusterHealth {
             return all
         }
     }
+}
 
-    private static func write(_ node: ClusterNode, _ health: NodeHealth?, to json: inout JSONWriter)
-    {
-        json.beginObject()
-        json.member("name", node.name)
-        json.member("node", Int64(node.id.raw))
-        json.member("state", "\(node.state)")
-        json.member("reachable", health != nil)
-        if let health {
-            json.member("version", health.version)
-            json.member("wallMilliseconds", health.wallMilliseconds)
-            json.member("freeBytes", Int64(clamping: health.freeBytes))
-            json.member("diskBytes", Int64(clamping: health.diskBytes))
-            json.member("certificateEnds", health.certificateEnds)
-            json.member("revision", Int64(clamping: health.revision))
-            json.member("leads", Int64(health.ledCount))
-            json.member("residentBytes", Int64(clamping: health.residentBytes))
-            json.member("requestsInFlight", Int64(clamping: health.requestsInFlight))
-            json.member("complaints", objects: health.complaints) { json, complaint in
-                json.member("component", complaint.component)
-                json.member("reason", complaint.reason)
-            }
-        }
-        json.endObject()
+extension ClusterHealthAnswer.Node {
+    init(_ node: ClusterNode, _ health: NodeHealth?) {
+        self.init()
+        self.name = node.name
+        self.node = Int64(node.id.raw)
+        self.state = "\(node.state)"
+        self.isReachable = health != nil
+        guard let health else { return }
+        self.version = health.version
+        self.wallMilliseconds = health.wallMilliseconds
+        self.freeBytes = Int64(clamping: health.freeBytes)
+        self.diskBytes = Int64(clamping: health.diskBytes)
+        self.certificateEnds = health.certificateEnds
+        self.revision = Int64(clamping: health.revision)
+        self.leads = Int64(health.ledCount)
+        self.residentBytes = Int64(clamping: health.residentBytes)
+        self.requestsInFlight = Int64(clamping: health.requestsInFlight)
+        self.complaints = health.complaints.map { ComponentReport($0.component, $0.reason) }
     }
+}
 
+extension ClusterHealthAnswer.Group {
     /// - Parameter replicas: where the placement says that the group is.
-    private static func write(
-        _ group: GroupObservation, missing replicas: [NodeID], to json: inout JSONWriter
-    ) {
-        json.beginObject()
-        json.member(
-            "partition", PartitionID(group: group.group).map { "\($0.raw)" } ?? "system")
-        json.member("leader", Int64(group.leader.raw))
-        json.member("joint", group.configuration.isJoint)
-        json.key("behind")
-        json.beginArray()
-        for node in replicas where !group.caughtUp.contains(node) { json.write(Int64(node.raw)) }
-        json.endArray()
-        json.endObject()
+    init(_ group: GroupObservation, placedOn replicas: [NodeID]) {
+        self.init()
+        self.partition = ClusterPages.name(group.group)
+        self.leader = Int64(group.leader.raw)
+        self.isJoint = group.configuration.isJoint
+        self.behind = replicas.filter { !group.caughtUp.contains($0) }.map { Int64($0.raw) }
     }
 }

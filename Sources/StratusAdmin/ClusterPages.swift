@@ -1,3 +1,4 @@
+import StratusAdminModel
 package import StratusCluster
 import StratusHTTP
 package import StratusModel
@@ -43,132 +44,112 @@ enum ClusterPages {
                 "nodes, placement, leaders and moves (lastKnown=1: without a majority too, then `isCurrent` is false)"
         ) {
             let acceptsOld = ["1", "true"].contains($0.query?["lastKnown"])
-            return try await Self.show($0.cluster, acceptsOld: acceptsOld)
+            return try await Self.show($0, acceptsOld: acceptsOld)
         },
         AdminRoute(
             "GET", "/v1/cluster/health", need: .cluster,
             answer: "what every node says of itself, and the leaders of their groups"
-        ) { try await Self.health($0.cluster) },
+        ) { try await Self.health($0) },
     ]
 
-    private static func health(_ cluster: any ClusterControl) async throws -> HTTPResponse {
+    private static func health(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let cluster = try exchange.cluster
         do throws(NodeControlFailure) {
             return try await ClusterHealth(cluster: cluster).show()
-        } catch { throw ClusterChanges.refusal(error) }
+        } catch { throw exchange.refusal(of: error) }
     }
 
-    private static func show(_ cluster: any ClusterControl, acceptsOld: Bool) async throws
+    private static func show(_ exchange: AdminExchange, acceptsOld: Bool) async throws
         -> HTTPResponse
     {
+        let cluster = try exchange.cluster
         do throws(NodeControlFailure) {
             let patience = Duration.seconds(acceptsOld ? 2 : 5)
             guard let view = try await cluster.view(within: patience) else {
                 return AdminAnswer.error(
-                    503, "NOT_FORMED",
+                    503, .notFormed,
                     "the cluster is not formed yet: too few of its peers are reachable")
             }
-            return AdminAnswer.json(Self.json(view, cluster))
+            return AdminAnswer.json(Self.answer(view, cluster))
         } catch {
             if acceptsOld, error == .unavailable || error == .outcomeUnknown,
                 let view = cluster.lastView
             {
-                return AdminAnswer.json(Self.json(view, cluster, isCurrent: false))
+                return AdminAnswer.json(Self.answer(view, cluster, isCurrent: false))
             }
             switch error {
-            case .failed(let text): throw AdminRefusal(500, "INTERNAL", text)
+            case .failed(let text): throw exchange.failure(text)
             case .unavailable, .outcomeUnknown, .overtaken, .refused:
                 throw AdminRefusal(
-                    503, "UNAVAILABLE",
+                    503, .unavailable,
                     "the system partition has no leader now: a majority of its replicas is needed")
             }
         }
     }
 
-    static func json(
+    static func answer(
         _ view: ClusterView, _ cluster: any ClusterControl, isCurrent: Bool = true
-    ) -> Bytes {
-        let plan = MembershipController.plan(for: view)
+    ) -> ClusterAnswer {
         let shares = FairShares(
             nodes: view.placementNodes, partitionCount: view.table.partitionCount,
             replicaCount: view.settings.replicaCount)
-        var json = JSONWriter()
-        json.beginObject()
-        json.member("cluster", "\(view.settings.cluster)")
-        json.member("isCurrent", isCurrent)
-        json.member("wallMilliseconds", cluster.wallMilliseconds)
-        json.member("answeredBy", Int64(cluster.node.raw))
-        json.member("revision", Int64(clamping: view.settings.revision))
-        json.member("placementEpoch", Int64(clamping: view.table.epoch))
-        json.member("featureLevel", Int64(view.settings.featureLevel))
-        json.member("partitionCount", Int64(view.table.partitionCount))
-        json.member("replicaCount", Int64(view.settings.replicaCount))
-        // As many as there are nodes for.
-        json.member("possibleReplicaCount", Int64(shares.replicaCount))
-        json.key("shortfalls")
-        json.beginArray()
-        for shortfall in plan.shortfalls { json.write(Self.text(shortfall)) }
-        json.endArray()
-        json.key("nodes")
-        json.beginArray()
-        for node in view.nodes {
-            let share = shares.nodes.firstIndex { $0.id == node.id }.map { shares.shares[$0].value }
-            Self.write(
-                node, held: view.table.partitions(on: node.id).count, share: share,
-                lastHeard: cluster.lastHeardMilliseconds(node.id), to: &json)
-        }
-        json.endArray()
-        json.key("moves")
-        json.beginArray()
-        for move in view.moves { Self.write(move, to: &json) }
-        json.endArray()
-        json.member("partitions", objects: view.groups) { json, group in
-            json.member(
-                "partition", PartitionID(group: group).map { "\($0.raw)" } ?? "system")
-            json.key("replicas")
-            json.beginArray()
-            for node in view.replicas(of: group) { json.write(Int64(node.raw)) }
-            json.endArray()
-            json.key("leader")
-            if let leader = cluster.leader(of: group) {
-                json.write(Int64(leader.raw))
-            } else {
-                json.writeNull()
+        return ClusterAnswer {
+            $0.cluster = "\(view.settings.cluster)"
+            $0.isCurrent = isCurrent
+            $0.wallMilliseconds = cluster.wallMilliseconds
+            $0.answeredBy = Int64(cluster.node.raw)
+            $0.revision = Int64(clamping: view.settings.revision)
+            $0.placementEpoch = Int64(clamping: view.table.epoch)
+            $0.featureLevel = Int64(view.settings.featureLevel)
+            $0.partitionCount = Int64(view.table.partitionCount)
+            $0.replicaCount = Int64(view.settings.replicaCount)
+            $0.possibleReplicaCount = Int64(shares.replicaCount)
+            $0.shortfalls = MembershipController.plan(for: view).shortfalls.map(Self.text)
+            $0.nodes = view.nodes.map { Self.node($0, in: view, shares, cluster) }
+            $0.moves = view.moves.map(Self.move)
+            $0.partitions = view.groups.map { group in
+                ClusterAnswer.Partition {
+                    $0.partition = Self.name(group)
+                    $0.replicas = view.replicas(of: group).map { Int64($0.raw) }
+                    $0.leader = cluster.leader(of: group).map { Int64($0.raw) }
+                }
             }
         }
-        json.endObject()
-        return json.finish()
     }
 
-    private static func write(
-        _ node: ClusterNode, held: Int, share: Double?, lastHeard: Int64?,
-        to json: inout JSONWriter
-    ) {
-        json.beginObject()
-        json.member("node", Int64(node.id.raw))
-        json.member("name", node.name)
-        json.member("address", node.address)
-        json.member("state", "\(node.state)")
-        json.member("weight", Int64(node.weight))
-        json.member("rack", node.rack)
-        json.member("partitions", Int64(held))
-        json.key("share")
-        if let share { json.write((share * 100).rounded() / 100) } else { json.writeNull() }
-        json.member("wasHeard", node.directory != 0)
-        json.key("lastHeardMilliseconds")
-        if let lastHeard { json.write(lastHeard) } else { json.writeNull() }
-        json.member("featureLevel", Int64(node.featureLevel))
-        json.endObject()
-    }
-
-    private static func write(_ move: ReplicaMove, to json: inout JSONWriter) {
-        json.beginObject()
-        json.member("partition", PartitionID(group: move.group).map { "\($0.raw)" } ?? "system")
-        json.member("number", Int64(clamping: move.number))
-        for (name, node) in [("from", move.from), ("to", move.to)] {
-            json.key(name)
-            if let node { json.write(Int64(node.raw)) } else { json.writeNull() }
+    private static func node(
+        _ node: ClusterNode, in view: ClusterView, _ shares: FairShares,
+        _ cluster: any ClusterControl
+    ) -> ClusterAnswer.Node {
+        ClusterAnswer.Node {
+            $0.node = Int64(node.id.raw)
+            $0.name = node.name
+            $0.address = node.address
+            $0.state = "\(node.state)"
+            $0.weight = Int64(node.weight)
+            $0.rack = node.rack
+            $0.partitions = Int64(view.table.partitions(on: node.id).count)
+            $0.share = shares.nodes.firstIndex { $0.id == node.id }.map {
+                (shares.shares[$0].value * 100).rounded() / 100
+            }
+            $0.wasHeard = node.directory != 0
+            $0.lastHeardMilliseconds = cluster.lastHeardMilliseconds(node.id)
+            $0.featureLevel = Int64(node.featureLevel)
         }
-        json.endObject()
+    }
+
+    private static func move(_ move: ReplicaMove) -> ClusterAnswer.Move {
+        ClusterAnswer.Move {
+            $0.partition = Self.name(move.group)
+            $0.number = Int64(clamping: move.number)
+            $0.from = move.from.map { Int64($0.raw) }
+            $0.to = move.to.map { Int64($0.raw) }
+        }
+    }
+
+    /// A partition's number, or `system`.
+    static func name(_ group: GroupID) -> String {
+        PartitionID(group: group).map { "\($0.raw)" } ?? "system"
     }
 
     private static func text(_ shortfall: PlacementPlan.Shortfall) -> String {

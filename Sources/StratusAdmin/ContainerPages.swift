@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -22,7 +23,7 @@ enum ContainerPages {
             "POST", "/v1/containers/{container}/environments/{environment}",
             body: "buckets, placement, zoneBuckets",
             answer: "the container that was made"
-        ) { try await Self.createContainer($0, $0.container(), $0.json()) },
+        ) { try await Self.createContainer($0, $0.container(), $0.body()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}",
             answer: "the container, whose access has ended (confirm=NAME)"
@@ -55,16 +56,7 @@ enum ContainerPages {
 
     private static func listContainers(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let all = try await exchange.registry.all()
-        var json = JSONWriter()
-        json.object {
-            $0.key("containers")
-            $0.array { array in
-                for (container, descriptor) in all {
-                    array.object { Self.write(container, descriptor, to: &$0) }
-                }
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(Listing(all.map { ContainerAnswer($0, $1) }))
     }
 
     private static func showContainer(_ exchange: AdminExchange, _ container: ContainerReference)
@@ -77,51 +69,48 @@ enum ContainerPages {
         let tokens = try await exchange.access.tokens(in: container)
         let keys = try await exchange.access.keys(in: container)
         let users = try await exchange.access.users(in: container)
-        var json = JSONWriter()
-        json.object {
-            Self.write(container, descriptor, to: &$0)
-            $0.member("schemaVersion", Int64(clamping: schema.version))
-            $0.member("recordTypes", schema.types.count)
-            $0.member("tokens", tokens.count)
-            $0.member("keys", keys.count)
-            $0.member("users", users.count)
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            ContainerDetails {
+                $0.container = ContainerAnswer(container, descriptor)
+                $0.schemaVersion = Int64(clamping: schema.version)
+                $0.recordTypes = Int64(schema.types.count)
+                $0.tokens = Int64(tokens.count)
+                $0.keys = Int64(keys.count)
+                $0.users = Int64(users.count)
+            })
     }
 
     /// Creates a container. `buckets` in the body is the number over which the public database's
     /// records are spread. With `placement: zone`, the custom zones of each private database are
     /// spread over `zoneBuckets`. None of it can ever be changed.
     private static func createContainer(
-        _ exchange: AdminExchange, _ container: ContainerReference, _ body: JSONValue?
+        _ exchange: AdminExchange, _ container: ContainerReference, _ body: ContainerBody
     ) async throws
         -> HTTPResponse
     {
-        let buckets = try Self.count("buckets", in: body, of: "the public database") ?? 1
+        let buckets = try Self.count("buckets", body.buckets, of: "the public database") ?? 1
         let zoneBuckets = try Self.zoneBuckets(body)
         switch try await ContainerCreation(exchange.directory).run(
             container, buckets: buckets, zoneBuckets: zoneBuckets)
         {
         case .created(let descriptor):
             await exchange.noteAfterwards("container create", "", container)
-            var json = JSONWriter()
-            json.object { Self.write(container, descriptor, to: &$0) }
-            return AdminAnswer.json(json.finish(), status: 201)
+            return AdminAnswer.json(ContainerAnswer(container, descriptor), status: 201)
         case .exists(let known):
             let isSame =
                 known.publicBucketCount == buckets && known.zoneBucketCount == zoneBuckets
             let reason =
                 isSame
                 ? "" : ", with \(Self.description(of: known.layout)), which is never changed"
-            throw AdminRefusal(409, "EXISTS", "this container already exists" + reason)
+            throw AdminRefusal(409, .exists, "this container already exists" + reason)
         case .isErasing:
             throw AdminRefusal(
-                409, "CONTAINER_DELETED",
+                409, .containerDeleted,
                 "what the deleted container held is still being removed: run 'stratusctl "
                     + "container delete' again until it has finished")
         case .hasRecords:
             throw AdminRefusal(
-                409, "HAS_RECORDS",
+                409, .hasRecords,
                 "the public database already holds records, so its number of buckets can "
                     + "no longer change")
         }
@@ -134,29 +123,26 @@ enum ContainerPages {
     }
 
     private static func count(
-        _ key: String, in body: JSONValue?, of database: String
+        _ name: String, _ given: Int64?, of database: String
     ) throws -> Int? {
-        guard let value = body?[key] else { return nil }
-        guard let count = value.int64.flatMap({ Int(exactly: $0) }), Bucket.isOffered(count) else {
+        guard let given else { return nil }
+        guard let count = Int(exactly: given), Bucket.isOffered(count) else {
             throw AdminRefusal.bad(
-                "'\(key)' must be a power of two from 1 to \(Bucket.countMax): the number of "
+                "'\(name)' must be a power of two from 1 to \(Bucket.countMax): the number of "
                     + "buckets of \(database)")
         }
         return count
     }
 
-    private static func zoneBuckets(_ body: JSONValue?) throws -> Int {
-        let count = try Self.count("zoneBuckets", in: body, of: "each private database")
-        switch body?["placement"]?.string {
+    private static func zoneBuckets(_ body: ContainerBody) throws -> Int {
+        let count = try Self.count("zoneBuckets", body.zoneBuckets, of: "each private database")
+        switch body.placement {
         case "zone":
             guard count != 1 else {
                 throw AdminRefusal.bad("'placement: zone' needs at least 2 'zoneBuckets'")
             }
             return count ?? ContainerLayout.zoneBucketCountStandard
         case "whole", nil:
-            guard body?["placement"] == nil || body?["placement"]?.string == "whole" else {
-                throw AdminRefusal.bad("'placement' must be 'whole' or 'zone'")
-            }
             guard count ?? 1 == 1 else {
                 throw AdminRefusal.bad("'zoneBuckets' is for 'placement: zone' only")
             }
@@ -171,7 +157,7 @@ enum ContainerPages {
     {
         guard exchange.query?["confirm"] == container.container else {
             throw AdminRefusal(
-                409, "CONFIRMATION_NEEDED",
+                409, .confirmationNeeded,
                 "this removes every record, token, key and session of the container: repeat its "
                     + "name as 'confirm'")
         }
@@ -179,34 +165,27 @@ enum ContainerPages {
             throw AdminRefusal.missing("container")
         }
         await exchange.noteAfterwards("container delete", "", container)
-        var json = JSONWriter()
-        json.object { Self.write(container, descriptor, to: &$0) }
-        return AdminAnswer.json(json.finish(), status: 202)
+        return AdminAnswer.json(ContainerAnswer(container, descriptor), status: 202)
     }
 
     private static func eraseContainer(_ exchange: AdminExchange, _ container: ContainerReference)
         async throws -> HTTPResponse
     {
         guard let progress = try await ContainerErasure(exchange.directory).step(container) else {
-            throw AdminRefusal(409, "NOT_DELETED", "this container is not being deleted")
+            throw AdminRefusal(409, .notDeleted, "this container is not being deleted")
         }
         if progress.isDone { await exchange.noteAfterwards("container erased", "", container) }
-        var json = JSONWriter()
-        json.object {
-            Self.write(progress, to: &$0)
-            if progress.isDone {
-                $0.key("outstanding")
-                $0.array {
-                    $0.write("the schema, and how far each database had come")
-                    $0.write("rows without an owner, until jobs have removed them")
-                    $0.write(
-                        "what it leaves in database files and in the log: within the hour, see "
-                            + "'stratusctl user erasures'")
-                    $0.write("copies of the data directory made before")
-                }
-            }
+        var answer = RemovalAnswer(progress)
+        if progress.isDone {
+            answer.outstanding = [
+                "the schema, and how far each database had come",
+                "rows without an owner, until jobs have removed them",
+                "what it leaves in database files and in the log: within the hour, see "
+                    + "'stratusctl user erasures'",
+                "copies of the data directory made before",
+            ]
         }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(answer)
     }
 
     /// Shows the usage of the container's databases. `after`: the page after this user.
@@ -218,18 +197,19 @@ enum ContainerPages {
         }
         let page = try await ContainerUsage(exchange.directory).page(
             of: container, after: exchange.query?["after"])
-        var json = JSONWriter()
-        json.object {
-            $0.member("databases", objects: page.databases) { json, held in
-                json.member("database", held.owner.isEmpty ? "public" : "private")
-                if !held.owner.isEmpty { json.member("userRecordName", held.owner) }
-                json.member("zones", Int64(clamping: held.zoneCount))
-                json.member("records", Int64(clamping: held.use.recordCount))
-                json.member("bytes", Int64(clamping: held.use.size))
-            }
-            if let next = page.next { $0.member("next", next) }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            UsageAnswer {
+                $0.databases = page.databases.map { held in
+                    DatabaseUsage {
+                        $0.database = held.owner.isEmpty ? "public" : "private"
+                        $0.userRecordName = held.owner.isEmpty ? nil : held.owner
+                        $0.zones = Int64(clamping: held.zoneCount)
+                        $0.records = Int64(clamping: held.use.recordCount)
+                        $0.bytes = Int64(clamping: held.use.size)
+                    }
+                }
+                $0.next = page.next
+            })
     }
 
     /// Shows the partitions that a private database, or one zone of it, lies in.
@@ -242,22 +222,16 @@ enum ContainerPages {
         let places = try await DatabasePlaces(exchange.directory).places(
             of: owner, in: container, zone: exchange.query?["zone"])
         guard let places else { throw AdminRefusal.missing("container") }
-        var json = JSONWriter()
-        json.object {
-            $0.key("places")
-            $0.array { array in
-                for place in places {
-                    array.object {
-                        $0.member("part", place.bucket.map { "bucket \($0)" } ?? "home")
-                        if let partition = place.group.flatMap({ PartitionID(group: $0) }) {
-                            $0.member("partition", "\(partition.raw)")
-                        }
-                        $0.member("inUse", place.isInUse)
+        return AdminAnswer.json(
+            Listing(
+                places.map { place in
+                    PlaceAnswer {
+                        $0.part = place.bucket.map { "bucket \($0)" } ?? "home"
+                        $0.partition = place.group.flatMap { PartitionID(group: $0) }
+                            .map { "\($0.raw)" }
+                        $0.isInUse = place.isInUse
                     }
-                }
-            }
-        }
-        return AdminAnswer.json(json.finish())
+                }))
     }
 
     /// Tells the buckets of the public database to compare their references; answers how many have
@@ -269,9 +243,7 @@ enum ContainerPages {
             throw AdminRefusal.missing("container that may be used")
         }
         await exchange.noteAfterwards("references audit", "", container)
-        var json = JSONWriter()
-        json.object { $0.member("buckets", count) }
-        return AdminAnswer.json(json.finish(), status: 202)
+        return AdminAnswer.json(BucketsAnswer { $0.buckets = Int64(count) }, status: 202)
     }
 
     /// Closes a development environment, to reset it to production's schema and no records;
@@ -281,7 +253,7 @@ enum ContainerPages {
         async throws -> HTTPResponse
     {
         guard container.environment == .development else {
-            throw AdminRefusal(409, "PRODUCTION_IS_CLOSED", "production is never reset")
+            throw AdminRefusal(409, .productionIsClosed, "production is never reset")
         }
         let query = exchange.query
         let isDry = ["1", "true"].contains(query?["dryRun"])
@@ -289,7 +261,7 @@ enum ContainerPages {
         if !isDry {
             guard query?["confirm"] == container.container else {
                 throw AdminRefusal(
-                    409, "CONFIRMATION_NEEDED",
+                    409, .confirmationNeeded,
                     "this removes every record of the environment, and every type and field "
                         + "that production does not have: repeat the container's name as 'confirm'")
             }
@@ -298,56 +270,51 @@ enum ContainerPages {
             }
             await exchange.noteAfterwards("schema reset", "", container)
         }
-        var json = JSONWriter()
-        json.object {
-            $0.member("state", isDry ? "active" : "resetting")
-            $0.key("changes")
-            $0.array { array in
-                for change in changes { array.write(change.description) }
-            }
-        }
-        return AdminAnswer.json(json.finish(), status: isDry ? 200 : 202)
+        return AdminAnswer.json(
+            ResetAnswer {
+                $0.state = isDry ? "active" : "resetting"
+                $0.changes = changes.map(\.description)
+            }, status: isDry ? 200 : 202)
     }
 
     private static func continueReset(_ exchange: AdminExchange, _ container: ContainerReference)
         async throws -> HTTPResponse
     {
         guard let progress = try await EnvironmentReset(exchange.directory).step(container) else {
-            throw AdminRefusal(409, "NOT_RESETTING", "this environment is not being reset")
+            throw AdminRefusal(409, .notResetting, "this environment is not being reset")
         }
         if progress.isDone { await exchange.noteAfterwards("schema reset done", "", container) }
-        var json = JSONWriter()
-        json.object {
-            Self.write(progress, to: &$0)
-            if progress.isDone { $0.member("version", Int64(clamping: progress.version)) }
-        }
-        return AdminAnswer.json(json.finish())
+        var answer = RemovalAnswer(progress)
+        if progress.isDone { answer.version = Int64(clamping: progress.version) }
+        return AdminAnswer.json(answer)
     }
+}
 
-    private static func write(_ progress: RemovalProgress, to json: inout JSONWriter) {
-        json.member("isDone", progress.isDone)
-        json.member("waitMilliseconds", progress.waitsMilliseconds)
-        json.member("users", progress.userCount)
-        json.member("zones", Int64(clamping: progress.zoneCount))
-        json.member("records", Int64(clamping: progress.recordCount))
+extension RemovalAnswer {
+    init(_ progress: RemovalProgress) {
+        self.init()
+        self.isDone = progress.isDone
+        self.waitMilliseconds = progress.waitsMilliseconds
+        self.users = Int64(progress.userCount)
+        self.zones = Int64(clamping: progress.zoneCount)
+        self.records = Int64(clamping: progress.recordCount)
     }
+}
 
-    private static func write(
-        _ container: ContainerReference, _ descriptor: ContainerDescriptor,
-        to json: inout JSONWriter
-    ) {
-        json.member("container", container.container)
-        json.member("environment", container.environment.name)
-        json.member("state", descriptor.state.name)
-        json.member("created", WallTime.text(descriptor.createdMilliseconds))
+extension ContainerAnswer {
+    init(_ container: ContainerReference, _ descriptor: ContainerDescriptor) {
+        self.init()
+        self.container = container.container
+        self.environment = container.environment.name
+        self.state = descriptor.state.name
+        self.created = WallTime.text(descriptor.createdMilliseconds)
         if descriptor.deletedMilliseconds != 0 {
-            json.member("deleted", WallTime.text(descriptor.deletedMilliseconds))
+            self.deleted = WallTime.text(descriptor.deletedMilliseconds)
         }
-        json.member("generation", Int64(clamping: descriptor.generation))
-        json.member("buckets", descriptor.publicBucketCount)
-        json.member("placement", descriptor.zoneBucketCount > 1 ? "zone" : "whole")
-        if descriptor.zoneBucketCount > 1 {
-            json.member("zoneBuckets", descriptor.zoneBucketCount)
-        }
+        self.generation = Int64(clamping: descriptor.generation)
+        self.buckets = Int64(descriptor.publicBucketCount)
+        self.placement = descriptor.zoneBucketCount > 1 ? "zone" : "whole"
+        self.zoneBuckets =
+            descriptor.zoneBucketCount > 1 ? Int64(descriptor.zoneBucketCount) : nil
     }
 }

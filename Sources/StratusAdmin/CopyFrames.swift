@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCoding
 package import StratusModel
 package import StratusRuntime

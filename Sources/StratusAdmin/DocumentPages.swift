@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -56,89 +57,82 @@ enum DocumentPages {
         guard let items = try await Self.documents(exchange).list(Self.path(exchange)) else {
             throw AdminRefusal.missing("item")
         }
-        var json = JSONWriter()
-        json.object {
-            $0.member("items", objects: items.map({ ($0.path, $0.item) })) { json, element in
-                let (path, item) = element
-                json.member("path", path)
-                json.member("id", item.id)
-                json.member("kind", item.kind.name)
-                json.member("size", Int64(clamping: item.size))
-                json.member(
-                    "edited", item.tag == 0 ? "" : WallTime.text(item.editedAtMilliseconds))
-                json.member("device", item.device)
-                json.member("conflicts", Int64(clamping: item.conflicts))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                items.map { listed in
+                    DocumentRow {
+                        let item = listed.item
+                        $0.path = listed.path
+                        $0.id = item.id
+                        $0.kind = item.kind.name
+                        $0.size = Int64(clamping: item.size)
+                        $0.edited = item.tag == 0 ? "" : WallTime.text(item.editedAtMilliseconds)
+                        $0.device = item.device
+                        $0.conflicts = Int64(clamping: item.conflicts)
+                    }
+                }))
     }
 
     private static func usage(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let uses = try await Self.documents(exchange).use()
-        var json = JSONWriter()
-        json.object { object in
-            object.member(
-                "parts", objects: [("Documents", uses.documents), ("the rest", uses.rest)]
-            ) { json, element in
-                let (part, use) = element
-                json.member("part", part)
-                json.member("files", use.fileCount)
-                json.member("folders", use.folderCount)
-                json.member("bytes", Int64(clamping: use.size))
-                json.member("versions", Int64(clamping: use.versionCount))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                [("Documents", uses.documents), ("the rest", uses.rest)].map { part, use in
+                    DocumentUseRow {
+                        $0.part = part
+                        $0.files = Int64(use.fileCount)
+                        $0.folders = Int64(use.folderCount)
+                        $0.bytes = Int64(clamping: use.size)
+                        $0.versions = Int64(clamping: use.versionCount)
+                    }
+                }))
     }
 
     private static func versions(_ exchange: AdminExchange) async throws -> HTTPResponse {
         guard
             let versions = try await Self.documents(exchange).versions(Self.path(exchange))
         else { throw AdminRefusal.missing("file") }
-        var json = JSONWriter()
-        json.object {
-            $0.member("versions", objects: versions.enumerated()) { json, element in
-                let (index, version) = element
-                json.member("contentTag", String(version.contentTag, radix: 36))
-                json.member("state", index == 0 ? "current" : "waits")
-                json.member("size", Int64(clamping: version.size))
-                json.member("edited", WallTime.text(version.editedAtMilliseconds))
-                json.member("device", version.device)
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                versions.enumerated().map { index, version in
+                    DocumentVersionRow {
+                        $0.contentTag = String(version.contentTag, radix: 36)
+                        $0.state = index == 0 ? "current" : "waits"
+                        $0.size = Int64(clamping: version.size)
+                        $0.edited = WallTime.text(version.editedAtMilliseconds)
+                        $0.device = version.device
+                    }
+                }))
     }
 
     private static func locks(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let locks = try await Self.documents(exchange).locks()
-        var json = JSONWriter()
-        json.object {
-            $0.member("locks", objects: locks) { json, element in
-                let (path, lock) = element
-                json.member("path", path)
-                json.member("token", lock.token)
-                json.member("scope", lock.isExclusive ? "exclusive" : "shared")
-                json.member("depth", lock.isInfinite ? "infinity" : "0")
-                json.member("until", WallTime.text(lock.untilMilliseconds))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                locks.map { path, lock in
+                    DocumentLockRow {
+                        $0.path = path
+                        $0.token = lock.token
+                        $0.scope = lock.isExclusive ? "exclusive" : "shared"
+                        $0.depth = lock.isInfinite ? "infinity" : "0"
+                        $0.until = WallTime.text(lock.untilMilliseconds)
+                    }
+                }))
     }
 
     private static func publications(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let publications = try await Self.documents(exchange).publications()
-        var json = JSONWriter()
-        json.object {
-            $0.member("publications", objects: publications) { json, element in
-                let (path, publication) = element
-                json.member("path", path)
-                json.member("publication", publication.id)
-                json.member("name", publication.name)
-                json.member("size", Int64(clamping: publication.size))
-                json.member("until", WallTime.text(publication.untilMilliseconds))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                publications.map { path, publication in
+                    PublicationRow {
+                        $0.path = path
+                        $0.publication = publication.id
+                        $0.name = publication.name
+                        $0.size = Int64(clamping: publication.size)
+                        $0.until = WallTime.text(publication.untilMilliseconds)
+                    }
+                }))
     }
 
     private static func withdraw(_ exchange: AdminExchange) async throws -> HTTPResponse {

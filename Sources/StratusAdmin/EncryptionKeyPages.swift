@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusContainers
 import StratusHTTP
@@ -22,7 +23,7 @@ enum EncryptionKeyPages {
             answer:
                 "how many keys of containers were wrapped anew, of 100 containers, and which were "
                 + "not; and `next`"
-        ) { try await Self.rotate($0, $0.json()) },
+        ) { try await Self.rotate($0, $0.body()) },
         AdminRoute(
             "POST", "/v1/encryption-keys/databases/rotation", isLong: true,
             body: "container, environment",
@@ -31,7 +32,7 @@ enum EncryptionKeyPages {
                 + "from where an interrupted call came to: a JSON line for each piece with the "
                 + "counts so far, one with `failing` for each database that is not rotated to the "
                 + "end, and a last one with `done`, or with `stopped` and the reason"
-        ) { try await Self.rotateDatabases($0, $0.json()) },
+        ) { try await Self.rotateDatabases($0, $0.body()) },
         AdminRoute(
             "POST", "/v1/encryption-keys/containers/rotation", isLong: true,
             body: "container, environment",
@@ -40,18 +41,18 @@ enum EncryptionKeyPages {
                 + "the older key: a JSON line for each piece with the counts so far, one with "
                 + "`failing` for each key that does not open, and a last one with `done`, or with "
                 + "`stopped` and the reason"
-        ) { try await Self.rotateContainer($0, $0.json()) },
+        ) { try await Self.rotateContainer($0, $0.body()) },
         AdminRoute(
             "POST", "/v1/encryption-keys/forgetting", body: "version, after",
             answer:
                 "`waitsMilliseconds` while what was begun may still arrive, `next` while containers "
                 + "are left to look at; then `forgotten`: another key may come under the version"
-        ) { try await Self.forget($0, $0.json()) },
+        ) { try await Self.forget($0, $0.body()) },
     ]
 
     private static func survey(_ exchange: AdminExchange) throws -> (MasterSurvey, ContainerKeys) {
         guard let keys = try exchange.directory.keys else {
-            throw AdminRefusal(404, "NOT_FOUND", "this node has no encryption keys")
+            throw AdminRefusal(404, .notFound, "this node has no encryption keys")
         }
         return (MasterSurvey(try exchange.registry, keys.containers), keys.containers)
     }
@@ -76,72 +77,62 @@ enum EncryptionKeyPages {
         let noted = try await keys.agreement.noted()
         let held = keys.versions
         let versions = Set(held).union(counts.wrapped.keys).sorted()
-        var json = JSONWriter()
-        json.object {
-            $0.member("masters", objects: versions) { json, version in
-                json.member("version", Int64(version))
-                json.member(
-                    "state",
-                    version == keys.sealing
-                        ? "seals" : held.contains(version) ? "opens" : "missing")
-                json.member("containers", Int64(counts.wrapped[version] ?? 0))
-                let check = keys.agreement.check(of: version)
-                if let check { json.member("check", Hexadecimal.text(check)) }
-                if let noted = noted[version] {
-                    json.member("noted", Hexadecimal.text(noted))
-                    if let check { json.member("differs", check != noted) }
+        return AdminAnswer.json(
+            MasterKeysAnswer {
+                $0.masters = versions.map { version in
+                    MasterKey {
+                        $0.version = Int64(version)
+                        $0.state =
+                            version == keys.sealing
+                            ? "seals" : held.contains(version) ? "opens" : "missing"
+                        $0.containers = Int64(counts.wrapped[version] ?? 0)
+                        let check = keys.agreement.check(of: version)
+                        $0.check = check.map { Hexadecimal.text($0) }
+                        guard let noted = noted[version] else { return }
+                        $0.noted = Hexadecimal.text(noted)
+                        $0.differs = check.map { $0 != noted }
+                    }
                 }
-            }
-            $0.member("withoutKey", Int64(counts.withoutKey))
-            Self.write(counts.failing, to: &$0)
-            if let next = counts.next { $0.member("next", Self.text(next)) }
-        }
-        return AdminAnswer.json(json.finish())
-    }
-
-    private static func write(_ failing: [MasterSurvey.Failing], to json: inout JSONWriter) {
-        json.member("failing", objects: failing) { json, one in
-            json.member("container", one.container.container)
-            json.member("environment", one.container.environment.name)
-            json.member("reason", one.reason)
-        }
+                $0.withoutKey = Int64(counts.withoutKey)
+                $0.failing = counts.failing.map { FailingKey($0) }
+                $0.next = counts.next.map { Self.text($0) }
+            })
     }
 
     private static func rotation(_ survey: MasterSurvey, after last: ContainerReference?)
         async throws -> MasterSurvey.Rotation
     {
         do throws(RouteError) { return try await survey.rotate(after: last) } catch {
-            if case .refused(let reason) = error { throw AdminRefusal(409, "REFUSED", reason) }
+            if case .refused(let reason) = error { throw AdminRefusal(409, .refused, reason) }
             throw error
         }
     }
 
-    private static func rotate(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func rotate(_ exchange: AdminExchange, _ body: SliceBody) async throws
         -> HTTPResponse
     {
         let (survey, keys) = try Self.survey(exchange)
-        let after = try Self.place(body["after"]?.string)
+        let after = try Self.place(body.after)
         let rotation = try await Self.rotation(survey, after: after)
         await exchange.noteAfterwards(
             "encryption-key rotate",
             "master \(keys.sealing), \(rotation.wrapped) containers behind "
                 + (after.map { Self.text($0) } ?? "the first"))
-        var json = JSONWriter()
-        json.object {
-            $0.member("version", Int64(keys.sealing))
-            $0.member("wrapped", Int64(rotation.wrapped))
-            Self.write(rotation.failing, to: &$0)
-            if let next = rotation.next { $0.member("next", Self.text(next)) }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            MasterRotationAnswer {
+                $0.version = Int64(keys.sealing)
+                $0.wrapped = Int64(rotation.wrapped)
+                $0.failing = rotation.failing.map { FailingKey($0) }
+                $0.next = rotation.next.map { Self.text($0) }
+            })
     }
 
     /// The container that a body names, if it is in use.
-    private static func container(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func container(_ exchange: AdminExchange, _ body: PlaceBody) async throws
         -> ContainerReference
     {
-        guard let name = body["container"]?.string, !name.isEmpty,
-            let environment = body["environment"]?.string.flatMap({ Environment(name: $0) })
+        guard let name = body.container, !name.isEmpty,
+            let environment = body.environment.flatMap({ Environment(name: $0) })
         else { throw AdminRefusal.bad("'container' and 'environment' are missing") }
         let container = ContainerReference(container: name, environment: environment)
         guard try await exchange.registry.descriptor(of: container)?.state == .active else {
@@ -151,9 +142,9 @@ enum EncryptionKeyPages {
     }
 
     private static let noKeys = AdminRefusal(
-        404, "NOT_FOUND", "this node has no encryption keys")
+        404, .notFound, "this node has no encryption keys")
 
-    private static func rotateDatabases(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func rotateDatabases(_ exchange: AdminExchange, _ body: PlaceBody) async throws
         -> HTTPResponse
     {
         let container = try await Self.container(exchange, body)
@@ -165,7 +156,7 @@ enum EncryptionKeyPages {
         return AdminAnswer.lines(RotationLines(rotation))
     }
 
-    private static func rotateContainer(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func rotateContainer(_ exchange: AdminExchange, _ body: PlaceBody) async throws
         -> HTTPResponse
     {
         let container = try await Self.container(exchange, body)
@@ -177,36 +168,45 @@ enum EncryptionKeyPages {
         return AdminAnswer.lines(RotationLines(rotation))
     }
 
-    private static func forget(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func forget(_ exchange: AdminExchange, _ body: SliceBody) async throws
         -> HTTPResponse
     {
         let (survey, _) = try Self.survey(exchange)
-        guard let number = body["version"]?.int64, let version = UInt32(exactly: number),
+        guard let number = body.version, let version = UInt32(exactly: number),
             NamedMasters.versions.contains(version)
         else {
             throw AdminRefusal.bad("'version' must be that of a master key in a file")
         }
-        var json = JSONWriter()
-        switch try await survey.forget(version, after: Self.place(body["after"]?.string)) {
+        var answer = ForgettingAnswer()
+        switch try await survey.forget(version, after: Self.place(body.after)) {
         case .settles(let milliseconds):
-            json.object { $0.member("waitsMilliseconds", milliseconds) }
-        case .goesOn(let place): json.object { $0.member("next", Self.text(place)) }
+            answer.waitsMilliseconds = milliseconds
+        case .goesOn(let place): answer.next = Self.text(place)
         case .forgotten:
             await exchange.noteAfterwards("encryption-key forget", "master \(version)")
-            json.object { $0.member("forgotten", true) }
-        case .unknown: json.object { $0.member("forgotten", false) }
+            answer.isForgotten = true
+        case .unknown: answer.isForgotten = false
         case .seals:
             throw AdminRefusal(
-                409, "REFUSED", "master key \(version) seals: 'keys.sealingMaster' names it")
+                409, .refused, "master key \(version) seals: 'keys.sealingMaster' names it")
         case .wraps(let container):
             throw AdminRefusal(
-                409, "REFUSED",
+                409, .refused,
                 "master key \(version) wraps the key of \(Self.text(container)): run "
                     + "'stratusctl encryption-key rotate' first")
         case .unreadable(let container, let reason):
             throw AdminRefusal(
-                409, "REFUSED", "the key of \(Self.text(container)) may be under it: \(reason)")
+                409, .refused, "the key of \(Self.text(container)) may be under it: \(reason)")
         }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(answer)
+    }
+}
+
+extension FailingKey {
+    init(_ failing: MasterSurvey.Failing) {
+        self.init()
+        self.container = failing.container.container
+        self.environment = failing.container.environment.name
+        self.reason = failing.reason
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusHTTP
 import StratusModel
@@ -19,20 +20,15 @@ final class EndedLines: ResponseBody {
         if let fault = self.fault.withLock({ $0 }) { throw fault }
         do { return try await self.inner.next() } catch {
             self.fault.withLock { $0 = error }
-            return JSONWriter.line {
-                $0.key("error")
-                $0.object {
-                    $0.member("code", "INCOMPLETE")
-                    $0.member("reason", Self.reason(of: error))
-                }
-            }
+            return ErrorAnswer(.incomplete, Self.reason(of: error)).line
         }
     }
 
+    /// The error itself goes to the log.
     private static func reason(of error: any Error) -> String {
         if case RouteError.refused(let why) = error {
             return "the lines before are not all: \(why)"
         }
-        return "the lines before are not all: \(error)"
+        return "the lines before are not all: the node failed, and its log says why"
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusModel
@@ -17,7 +18,7 @@ enum ExportPages {
 
     private static func file(_ exchange: AdminExchange) async throws -> HTTPResponse {
         guard let files = exchange.services.files else {
-            throw AdminRefusal(404, "NOT_FOUND", "this node has no files")
+            throw AdminRefusal(404, .notFound, "this node has no files")
         }
         let file: ExportedFile
         do { file = try await files.open(exchange.parameter("ticket")) } catch let refusal
@@ -41,17 +42,17 @@ enum ExportPages {
         switch refusal {
         case .unknownTicket:
             AdminRefusal(
-                400, "BAD_TICKET", "this is not the ticket of a file: only an export makes tickets")
+                400, .badTicket, "this is not the ticket of a file: only an export makes tickets")
         case .expiredTicket:
-            AdminRefusal(400, "BAD_TICKET", "the ticket has expired: repeat the export")
+            AdminRefusal(400, .badTicket, "the ticket has expired: repeat the export")
         case .missing:
             AdminRefusal(
-                404, "NOT_FOUND",
+                404, .notFound,
                 "the file has gone since the export named it: nothing holds it any more, or its key "
                     + "was destroyed")
-        case .lost(let reason): AdminRefusal(410, "LOST", reason)
+        case .lost(let reason): AdminRefusal(410, .lost, reason)
         case .later(let reason):
-            AdminRefusal(503, "TRY_AGAIN_LATER", "\(reason): try again in a moment")
+            AdminRefusal(503, .tryAgainLater, "\(reason): try again in a moment")
         }
     }
 }

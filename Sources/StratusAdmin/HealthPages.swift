@@ -1,3 +1,4 @@
+import StratusAdminModel
 package import StratusRuntime
 
 /// `/healthz` and `/readyz`: on the administrators' listener with reasons, on the clients' one

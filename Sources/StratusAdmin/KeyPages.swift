@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -18,7 +19,7 @@ enum KeyPages {
             answer:
                 "the id of the key, and whether this made the container (existing=1: it must be "
                 + "there)"
-        ) { try await Self.addKey($0, $0.json(), in: $0.container()) },
+        ) { try await Self.addKey($0, $0.body(), in: $0.container()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}/keys/{key}",
             answer: "nothing"
@@ -26,14 +27,14 @@ enum KeyPages {
     ]
 
     private static func addKey(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: ServerKeyBody, in container: ContainerReference
     ) async throws
         -> HTTPResponse
     {
-        guard let pem = body["publicKey"]?.utf8 else {
+        guard let pem = body.publicKey.map({ Bytes($0.utf8) }) else {
             throw AdminRefusal.bad("'publicKey' is missing")
         }
-        let name = try AdminExchange.name(body)
+        let name = try AdminExchange.name(body.name)
         let isCreated = try await exchange.admit(container)
         switch try await exchange.access.addKey(name: name, pem: pem, in: container) {
         case .noKey:
@@ -41,18 +42,17 @@ enum KeyPages {
                 "the public key must be an EC P-256 key in PEM form ('openssl ec -pubout')")
         case .nameIsFull:
             throw AdminRefusal(
-                409, "NAME_IS_FULL",
+                409, .nameIsFull,
                 "two live keys are already named '\(name)': revoke the older one first")
         case .known(let id):
-            throw AdminRefusal(409, "EXISTS", "this key is already registered as \(id)")
+            throw AdminRefusal(409, .exists, "this key is already registered as \(id)")
         case .added(let id):
             await exchange.noteAfterwards("key add", "\(id) '\(name)'", container)
-            var json = JSONWriter()
-            json.object {
-                $0.member("id", id)
-                $0.member("created", isCreated)
-            }
-            return AdminAnswer.json(json.finish(), status: 201)
+            return AdminAnswer.json(
+                ServerKeyAnswer {
+                    $0.id = id
+                    $0.isCreated = isCreated
+                }, status: 201)
         }
     }
 
@@ -62,19 +62,17 @@ enum KeyPages {
         try await exchange.requireKnown(container)
         let keys = try await exchange.access.keys(in: container)
         let names = try exchange.store.keys
-        var json = JSONWriter()
-        json.object {
-            $0.member("keys", objects: keys) { json, listed in
-                json.member("id", listed.id)
-                json.member("name", listed.key.name)
-                json.member("created", WallTime.text(listed.key.createdMilliseconds))
-                json.member(
-                    "userRecordName",
-                    names.userRecordName(
-                        ofServerKey: Hexadecimal.bytes(listed.id) ?? [], in: container))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                keys.map { listed in
+                    ServerKeyRow {
+                        $0.id = listed.id
+                        $0.name = listed.key.name
+                        $0.created = WallTime.text(listed.key.createdMilliseconds)
+                        $0.userRecordName = names.userRecordName(
+                            ofServerKey: Hexadecimal.bytes(listed.id) ?? [], in: container)
+                    }
+                }))
     }
 
     private static func revoke(_ exchange: AdminExchange, in container: ContainerReference)

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCoding
 import StratusContainers
 import StratusHTTP
@@ -18,7 +19,7 @@ enum KeyValuePages {
             "POST",
             "/v1/containers/{container}/environments/{environment}/users/{email}/key-values",
             body: "key, value or removed", answer: "nothing"
-        ) { try await Self.change($0, $0.json()) },
+        ) { try await Self.change($0, $0.body()) },
         AdminRoute(
             "GET",
             "/v1/containers/{container}/environments/{environment}/users/{email}"
@@ -38,52 +39,53 @@ enum KeyValuePages {
 
     private static func list(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let content = try await Self.store(exchange).content()
-        var json = JSONWriter()
-        try json.object { (object) throws in
-            object.key("values")
-            try object.array { (array) throws in
-                for (key, value) in content.values {
-                    try array.object { (item) throws in
-                        item.member("key", key)
-                        item.key("value")
-                        item.write(try PropertyListValue(decoding: value))
-                    }
+        return AdminAnswer.json(
+            try KeyValuesAnswer {
+                $0.values = try content.values.map { key, value in
+                    var json = JSONWriter()
+                    json.write(try PropertyListValue(decoding: value))
+                    var row = KeyValueRow()
+                    row.key = key
+                    row.value = RawJSON(json.finish())
+                    return row
                 }
-            }
-            object.member("keys", Int64(clamping: content.use.keyCount))
-            object.member("bytes", Int64(clamping: content.use.size))
-            object.member("removedKeys", Int64(clamping: content.use.removedCount))
-            object.member("devices", Int64(clamping: content.use.deviceCount))
-        }
-        return AdminAnswer.json(json.finish())
+                $0.keys = Int64(clamping: content.use.keyCount)
+                $0.bytes = Int64(clamping: content.use.size)
+                $0.removedKeys = Int64(clamping: content.use.removedCount)
+                $0.devices = Int64(clamping: content.use.deviceCount)
+            })
     }
 
     private static func devices(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let devices = try await Self.store(exchange).devices()
-        var json = JSONWriter()
-        json.object {
-            $0.member("devices", objects: devices) { json, device in
-                json.member("device", device.device)
-                json.member("lastBatch", Int64(clamping: device.lastBatch))
-                json.member("lastSeen", WallTime.text(device.lastSeenMilliseconds))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                devices.map { device in
+                    DeviceRow {
+                        $0.device = device.device
+                        $0.lastBatch = Int64(clamping: device.lastBatch)
+                        $0.lastSeen = WallTime.text(device.lastSeenMilliseconds)
+                    }
+                }))
     }
 
     private static func change(
-        _ exchange: AdminExchange, _ body: JSONValue
+        _ exchange: AdminExchange, _ body: KeyValueBody
     ) async throws -> HTTPResponse {
-        guard let key = body["key"]?.string, KeyValueStore.isKey(key) else {
+        guard let key = body.key, KeyValueStore.isKey(key) else {
             throw AdminRefusal.bad("'key' is missing, or has not 1 to 64 bytes")
         }
         var value: Bytes?
-        if body["removed"]?.bool != true {
-            guard let given = body["value"] else {
+        if !body.isRemoved {
+            guard let given = body.value else {
                 throw AdminRefusal.bad("'value' is missing, and 'removed' is not true")
             }
+            let document: JSONDocument
+            do throws(JSONError) { document = try JSONDocument(parsing: given.bytes) } catch {
+                throw AdminRefusal.bad("'value' is not JSON")
+            }
             do throws(PropertyListReader.Refusal) {
-                value = try PropertyListReader.value(given).encoded()
+                value = try PropertyListReader.value(document.root).encoded()
             } catch {
                 throw AdminRefusal.bad(error.reason)
             }
@@ -94,9 +96,9 @@ enum KeyValuePages {
         case nil: break
         case .keyInvalid: throw AdminRefusal.bad("a key has 1 to 64 bytes")
         case .valueTooLarge, .storeFull:
-            throw AdminRefusal(413, "QUOTA_EXCEEDED", "the store has no room for this value")
+            throw AdminRefusal(413, .quotaExceeded, "the store has no room for this value")
         case .tooManyKeys:
-            throw AdminRefusal(413, "QUOTA_EXCEEDED", "the store has as many keys as it may")
+            throw AdminRefusal(413, .quotaExceeded, "the store has as many keys as it may")
         }
         return await exchange.done(
             value == nil ? "key-value remove" : "key-value set", exchange.parameter("email"),

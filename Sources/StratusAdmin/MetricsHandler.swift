@@ -1,3 +1,4 @@
+import StratusAdminModel
 package import StratusHTTP
 import StratusModel
 package import StratusRuntime
@@ -30,7 +31,7 @@ package struct MetricsHandler: HTTPHandler {
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         guard ["GET", "HEAD"].contains(request.head.method) else {
             var answer = AdminAnswer.error(
-                405, "METHOD_NOT_ALLOWED", "this listener takes GET and HEAD")
+                405, .methodNotAllowed, "this listener takes GET and HEAD")
             answer.headers.append("Allow", "GET, HEAD")
             return answer
         }
@@ -40,7 +41,7 @@ package struct MetricsHandler: HTTPHandler {
         case Self.metricsPath: NodePages.answer(self.metrics)
         default:
             AdminAnswer.error(
-                404, "NOT_FOUND", "this listener has /metrics, /healthz and /readyz, no more")
+                404, .notFound, "this listener has /metrics, /healthz and /readyz, no more")
         }
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 package import StratusCluster
 package import StratusModel
 package import StratusRuntime
@@ -182,6 +183,6 @@ package struct NodeStatus: Sendable, Equatable {
     }
 
     package static func == (one: Self, other: Self) -> Bool {
-        one.json() == other.json()
+        StatusAnswer(one) == StatusAnswer(other)
     }
 }

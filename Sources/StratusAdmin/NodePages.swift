@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusModel
 import StratusRuntime
@@ -20,7 +21,7 @@ enum NodePages {
         AdminRoute(
             "GET", "/v1/status", need: .node,
             answer: "the node: version, disk, partitions, what is wrong"
-        ) { AdminAnswer.json(await $0.control.status().json()) },
+        ) { AdminAnswer.json(StatusAnswer(await $0.control.status())) },
         AdminRoute(
             "GET", "/v1/config", need: .node,
             answer: "every key of the configuration, its value and where that stands"
@@ -42,34 +43,27 @@ enum NodePages {
     }
 
     private static func configuration(_ exchange: AdminExchange) -> HTTPResponse {
-        var json = JSONWriter()
-        json.object {
-            $0.member("configuration", objects: exchange.control.configuration()) { json, row in
-                json.member("key", row.key)
-                json.key("value")
-                if let value = row.value {
-                    json.write(raw: value.utf8)
-                } else {
-                    json.writeNull()
-                }
-                json.member("origin", row.origin)
-                json.member("reloads", row.reloads)
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        AdminAnswer.json(
+            Listing(
+                exchange.control.configuration().map { row in
+                    ConfiguredKey {
+                        $0.key = row.key
+                        $0.value = row.value.map { RawJSON($0.utf8) }
+                        $0.origin = row.origin
+                        $0.reloads = row.reloads
+                    }
+                }))
     }
 
     private static func logLevel(_ exchange: AdminExchange) -> HTTPResponse {
-        var json = JSONWriter()
-        json.object { $0.member("level", exchange.control.logLevel.name) }
-        return AdminAnswer.json(json.finish())
+        AdminAnswer.json(LogLevelAnswer(exchange.control.logLevel.name))
     }
 
     private static func setLogLevel(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let body = try await exchange.bytes()
         let names = LogLevel.allCases.map(\.name)
-        guard let json = try? JSONDocument(parsing: body), let name = json.root["level"]?.string,
-            let level = LogLevel(name: name)
+        guard let asked = try? LogLevelAnswer(reading: body),
+            let level = LogLevel(name: asked.level)
         else {
             throw AdminRefusal.bad(
                 "the body must be {\"level\": …} with one of \(names.joined(separator: ", "))")

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusIdentity
 import StratusModel
@@ -16,7 +17,7 @@ enum PushAudiencePages {
         AdminRoute(
             "POST", PushPages.place + "/send", body: "user, alert, device (may be absent)",
             answer: "what the provider said"
-        ) { try await Self.send($0, $0.json(), in: $0.container()) },
+        ) { try await Self.send($0, $0.body(), in: $0.container()) },
         AdminRoute(
             "GET", PushPages.place + "/explain",
             answer: "what each subscription of `?user=` says to a `?change=` (create, update or "
@@ -38,38 +39,18 @@ enum PushAudiencePages {
         let user = try Self.user(exchange.query?["user"])
         try await exchange.requireKnown(container)
         let devices = try await exchange.push.devices(of: user, in: container)
-        var json = JSONWriter()
-        json.object { Self.write(devices, to: &$0) }
-        return AdminAnswer.json(json.finish())
-    }
-
-    private static func write(_ devices: [PushDevice], to json: inout JSONWriter) {
-        json.member("devices", objects: devices) { json, device in
-            json.member("device", PushTracePage.name(device.token))
-            json.member("kind", device.kind.rawValue)
-            if let environment = device.environment {
-                json.member("apnsEnvironment", environment.name)
-            }
-            if !device.topic.isEmpty { json.member("topic", device.topic) }
-            if let time = device.registeredAt {
-                json.member("registered", WallTime.text(time))
-            }
-            if let time = device.expiresAt { json.member("expires", WallTime.text(time)) }
-            json.member("moved", WallTime.text(device.movedAt))
-            json.member("behind", Int64(clamping: device.behind))
-            if let trouble = device.trouble { json.member("trouble", trouble) }
-        }
+        return AdminAnswer.json(Listing(devices.map { PushDeviceRow($0) }))
     }
 
     private static func send(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: PushSendBody, in container: ContainerReference
     ) async throws -> HTTPResponse {
-        let user = try Self.user(body["user"]?.string)
-        let name = body["device"]?.string ?? ""
+        let user = try Self.user(body.user)
+        let name = body.device ?? ""
         guard name.utf8.count <= 32,
             name.utf8.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit })
         else { throw AdminRefusal.bad("'device' must be hexadecimal digits, as 'devices' shows") }
-        guard let alert = body["alert"]?.string, (1...Self.alertSizeMax).contains(alert.utf8.count)
+        guard let alert = body.alert, (1...Self.alertSizeMax).contains(alert.utf8.count)
         else {
             throw AdminRefusal.bad("'alert' must be a text of at most \(Self.alertSizeMax) bytes")
         }
@@ -81,17 +62,16 @@ enum PushAudiencePages {
         case .unknown: throw AdminRefusal.missing("device")
         case .ambiguous:
             throw AdminRefusal(
-                409, "AMBIGUOUS", "more than one device has such a name: give more of it")
-        case .refused(let why): throw AdminRefusal(409, "NOT_TOLD", why)
+                409, .ambiguous, "more than one device has such a name: give more of it")
+        case .refused(let why): throw AdminRefusal(409, .notTold, why)
         case .sent(let device, let lane, let isAccepted, let answer):
-            var json = JSONWriter()
-            json.object {
-                $0.member("device", PushTracePage.name(device))
-                $0.member("lane", lane)
-                $0.member("accepted", isAccepted)
-                $0.member("answer", answer)
-            }
-            return AdminAnswer.json(json.finish())
+            return AdminAnswer.json(
+                PushSendAnswer {
+                    $0.device = PushTracePage.name(device)
+                    $0.lane = lane
+                    $0.isAccepted = isAccepted
+                    $0.answer = answer
+                })
         }
     }
 
@@ -115,19 +95,35 @@ enum PushAudiencePages {
             PushQuestion(
                 container: container, user: user, isPublic: database == "public",
                 zone: query?["zone"] ?? ZoneID.defaultName, record: record, change: change))
-        var json = JSONWriter()
-        json.object {
-            $0.member("reaches", explanation.reaches)
-            $0.member("recordFound", explanation.hasRecord)
-            $0.member("subscriptions", objects: explanation.findings) { json, finding in
-                json.member("subscription", finding.subscription)
-                json.member("kind", finding.kind)
-                json.member("fires", finding.fires)
-                json.member("why", finding.why)
-            }
-            $0.member("cut", explanation.isCut)
-            Self.write(explanation.devices, to: &$0)
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            PushExplanationAnswer {
+                $0.reaches = explanation.reaches
+                $0.recordFound = explanation.hasRecord
+                $0.subscriptions = explanation.findings.map { finding in
+                    PushExplanationAnswer.Subscription {
+                        $0.subscription = finding.subscription
+                        $0.kind = finding.kind
+                        $0.fires = finding.fires
+                        $0.why = finding.why
+                    }
+                }
+                $0.isCut = explanation.isCut
+                $0.devices = explanation.devices.map { PushDeviceRow($0) }
+            })
+    }
+}
+
+extension PushDeviceRow {
+    init(_ device: PushDevice) {
+        self.init()
+        self.device = PushTracePage.name(device.token)
+        self.kind = device.kind.rawValue
+        self.apnsEnvironment = device.environment?.name
+        self.topic = device.topic.isEmpty ? nil : device.topic
+        self.registered = device.registeredAt.map { WallTime.text($0) }
+        self.expires = device.expiresAt.map { WallTime.text($0) }
+        self.moved = WallTime.text(device.movedAt)
+        self.behind = Int64(clamping: device.behind)
+        self.trouble = device.trouble
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 package import StratusIdentity
 package import StratusModel
 package import StratusPush

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusIdentity
 import StratusModel
@@ -23,7 +24,7 @@ enum PushPages {
             AdminRoute(
                 "POST", Self.place + "/apns", body: "team, key, topics, privateKey (PEM)",
                 answer: "nothing"
-            ) { try await Self.add($0, $0.json(), in: $0.container()) },
+            ) { try await Self.add($0, $0.body(), in: $0.container()) },
             AdminRoute(
                 "DELETE", Self.place + "/apns/{team}/{key}", answer: "nothing"
             ) { try await Self.remove($0, in: $0.container()) },
@@ -31,79 +32,69 @@ enum PushPages {
                 "POST", Self.place + "/apns/check",
                 body: "topic and apnsEnvironment, both may be absent",
                 answer: "what APNs says to each key"
-            ) { try await Self.check($0, $0.json(), in: $0.container()) },
+            ) { try await Self.check($0, $0.body(), in: $0.container()) },
             AdminRoute(
                 "POST", Self.place + "/vapid", body: "contact",
                 answer: "the number and the public key"
-            ) { try await Self.makeVAPID($0, $0.json(), in: $0.container()) },
+            ) { try await Self.makeVAPID($0, $0.body(), in: $0.container()) },
             AdminRoute(
                 "POST", Self.place + "/pause", body: "paused, true or false", answer: "nothing"
-            ) { try await Self.pause($0, $0.json(), in: $0.container()) },
+            ) { try await Self.pause($0, $0.body(), in: $0.container()) },
         ] + PushAudiencePages.routes
 
     private static func status(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let standing = await (try exchange.push).standing()
-        var json = JSONWriter()
-        json.object {
-            $0.member("active", standing.activeCount)
-            $0.member("parked", standing.restingCount)
-            $0.member("lanes", objects: standing.lanes) { json, lane in
-                json.member("lane", lane.name)
-                json.member("state", lane.state)
-                json.member("waiting", lane.waiting)
-                json.member("underWay", lane.underWay)
-                json.member("answers", lane.answers)
-                if let trouble = lane.trouble { json.member("trouble", trouble) }
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            PushStatusAnswer {
+                $0.active = Int64(standing.activeCount)
+                $0.parked = Int64(standing.restingCount)
+                $0.lanes = standing.lanes.map { lane in
+                    PushStatusAnswer.Lane {
+                        $0.lane = lane.name
+                        $0.state = lane.state
+                        $0.waiting = Int64(lane.waiting)
+                        $0.underWay = Int64(lane.underWay)
+                        $0.answers = Int64(lane.answers)
+                        $0.trouble = lane.trouble
+                    }
+                }
+            })
     }
 
     private static func list(
         _ exchange: AdminExchange, in container: ContainerReference
     ) async throws -> HTTPResponse {
         let known = try await exchange.push.keys.known(of: container, fresh: true)
-        var json = JSONWriter()
-        json.object {
-            $0.member("paused", known.isPaused)
-            $0.member("apns", objects: known.apns) { json, key in
-                json.member("team", key.team)
-                json.member("key", key.key)
-                json.key("topics")
-                json.array { topics in for topic in key.topics { topics.write(topic) } }
-                json.member("created", WallTime.text(key.createdMilliseconds))
-            }
-            $0.key("vapid")
-            $0.array { array in
-                for key in known.vapid {
-                    array.object { Self.write(key, to: &$0) }
+        return AdminAnswer.json(
+            PushKeysAnswer {
+                $0.isPaused = known.isPaused
+                $0.apns = known.apns.map { key in
+                    APNsKeyRow {
+                        $0.team = key.team
+                        $0.key = key.key
+                        $0.topics = key.topics
+                        $0.created = WallTime.text(key.createdMilliseconds)
+                    }
                 }
-            }
-        }
-        return AdminAnswer.json(json.finish())
-    }
-
-    private static func write(_ key: PushKeys.VAPIDKey, to json: inout JSONWriter) {
-        json.member("number", Int64(clamping: key.number))
-        json.member("publicKey", StratusPush.Base64URL.encode(key.signing.publicPoint))
-        json.member("contact", key.contact)
-        json.member("created", WallTime.text(key.createdMilliseconds))
+                $0.vapid = known.vapid.map { VAPIDKeyRow($0) }
+            })
     }
 
     // MARK: APNs
 
     private static func add(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: APNsKeyBody, in container: ContainerReference
     ) async throws -> HTTPResponse {
         try await exchange.admit(container)
-        let team = try Self.identifier(body, "team")
-        let key = try Self.identifier(body, "key")
-        guard let pem = body["privateKey"]?.utf8, let signing = SigningKey(pem: pem) else {
+        let team = try Self.identifier(body.team, "team")
+        let key = try Self.identifier(body.key, "key")
+        guard let pem = body.privateKey.map({ Bytes($0.utf8) }), let signing = SigningKey(pem: pem)
+        else {
             throw AdminRefusal.bad(
                 "'privateKey' must be an EC P-256 key in PEM form, as Apple's .p8 files hold, "
                     + "without a password")
         }
-        let topics = (body["topics"]?.array.map(Array.init) ?? []).compactMap(\.string)
+        let topics = body.topics
         guard (1...PushKeys.topicCountMax).contains(topics.count),
             topics.allSatisfy({ topic in
                 (1...255).contains(topic.utf8.count)
@@ -118,15 +109,15 @@ enum PushPages {
         {
         case .tooMany:
             throw AdminRefusal(
-                409, "TOO_MANY_KEYS",
+                409, .tooManyKeys,
                 "the container already has \(PushKeys.apnsCountMax) keys: remove one first")
         case .done: return await exchange.done("push apns add", "\(team) \(key)", container)
         }
     }
 
     /// Ten letters and digits, as Apple gives them.
-    private static func identifier(_ body: JSONValue, _ key: String) throws -> String {
-        guard let text = body[key]?.string, text.utf8.count == 10,
+    private static func identifier(_ text: String?, _ key: String) throws -> String {
+        guard let text, text.utf8.count == 10,
             text.utf8.allSatisfy({
                 ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A)
             })
@@ -145,17 +136,17 @@ enum PushPages {
     }
 
     private static func check(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: APNsCheckBody, in container: ContainerReference
     ) async throws -> HTTPResponse {
         let push = try exchange.push
         var environment = container.environment
-        if let name = body["apnsEnvironment"]?.string {
+        if let name = body.apnsEnvironment {
             guard let named = Environment(name: name) else {
                 throw AdminRefusal.bad("'apnsEnvironment' must be 'development' or 'production'")
             }
             environment = named
         }
-        let topic = body["topic"]?.string
+        let topic = body.topic
         let keys = try await push.keys.known(of: container, fresh: true).apns.filter { key in
             topic.map { key.topics.contains($0) } ?? true
         }
@@ -166,26 +157,25 @@ enum PushPages {
             checks.append(
                 (key, await push.check(key, topic: topic, of: container, in: environment)))
         }
-        var json = JSONWriter()
-        json.object {
-            $0.member("checks", objects: checks) { json, element in
-                let (key, check) = element
-                json.member("team", key.team)
-                json.member("key", key.key)
-                json.member("good", check.isGood)
-                json.member("answer", check.answer)
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                checks.map { key, check in
+                    APNsCheckRow {
+                        $0.team = key.team
+                        $0.key = key.key
+                        $0.isGood = check.isGood
+                        $0.answer = check.answer
+                    }
+                }))
     }
 
     // MARK: Web Push
 
     private static func makeVAPID(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: VAPIDBody, in container: ContainerReference
     ) async throws -> HTTPResponse {
         try await exchange.admit(container)
-        guard let contact = body["contact"]?.string, contact.utf8.count <= 255,
+        guard let contact = body.contact, contact.utf8.count <= 255,
             contact.hasPrefix("mailto:") || contact.hasPrefix("https://"),
             contact.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else {
@@ -193,18 +183,26 @@ enum PushPages {
         }
         let key = try await exchange.push.keys.makeVAPID(contact: contact, in: container)
         await exchange.noteAfterwards("push vapid create", "\(key.number)", container)
-        var json = JSONWriter()
-        json.object { Self.write(key, to: &$0) }
-        return AdminAnswer.json(json.finish(), status: 201)
+        return AdminAnswer.json(VAPIDKeyRow(key), status: 201)
     }
 
     private static func pause(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: PauseBody, in container: ContainerReference
     ) async throws -> HTTPResponse {
-        guard let isPaused = body["paused"]?.bool else {
+        guard let isPaused = body.isPaused else {
             throw AdminRefusal.bad("the body must be {\"paused\": true} or {\"paused\": false}")
         }
         try await exchange.push.keys.pause(isPaused, container)
         return await exchange.done(isPaused ? "push pause" : "push resume", "", container)
+    }
+}
+
+extension VAPIDKeyRow {
+    init(_ key: PushKeys.VAPIDKey) {
+        self.init()
+        self.number = Int64(clamping: key.number)
+        self.publicKey = StratusPush.Base64URL.encode(key.signing.publicPoint)
+        self.contact = key.contact
+        self.created = WallTime.text(key.createdMilliseconds)
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusIdentity
 import StratusModel
@@ -33,37 +34,33 @@ enum PushTracePage {
             ask.countMax = limit
         }
         let entries = await (try exchange.push).trace(ask)
-        var json = JSONWriter()
-        json.object {
-            $0.key("pushes")
-            $0.array { array in
-                for entry in entries { array.object { Self.write(entry, to: &$0) } }
-            }
-        }
-        return AdminAnswer.json(json.finish())
-    }
-
-    private static func write(_ entry: PushTrail.Entry, to json: inout JSONWriter) {
-        let change = entry.change
-        json.member("event", Int64(clamping: change.event))
-        json.member("database", entry.target.database.scope.name)
-        json.member("zone", change.zone)
-        if let record = change.record { json.member("record", record) }
-        json.member("subscription", change.subscription)
-        json.member("user", entry.target.subscriber)
-        json.member("device", Self.name(entry.target.token))
-        json.member("lane", entry.lane)
-        if let time = change.savedAt { json.member("saved", WallTime.text(time)) }
-        json.member("matched", WallTime.text(entry.matchedAt))
-        if let time = entry.sentAt { json.member("sent", WallTime.text(time)) }
-        json.member("sendings", entry.sendCount)
-        if let verdict = entry.verdict { json.member("verdict", verdict) }
-        if let time = entry.verdictAt { json.member("judged", WallTime.text(time)) }
-        if let time = entry.settledAt { json.member("settled", WallTime.text(time)) }
+        return AdminAnswer.json(Listing(entries.map { PushTraceRow($0) }))
     }
 
     /// The first half of the keyed hash that names a device: no address, and no credential.
     static func name(_ token: Bytes) -> String {
         Hexadecimal.text(token.prefix(8))
+    }
+}
+
+extension PushTraceRow {
+    init(_ entry: PushTrail.Entry) {
+        let change = entry.change
+        self.init()
+        self.event = Int64(clamping: change.event)
+        self.database = entry.target.database.scope.name
+        self.zone = change.zone
+        self.record = change.record
+        self.subscription = change.subscription
+        self.user = entry.target.subscriber
+        self.device = PushTracePage.name(entry.target.token)
+        self.lane = entry.lane
+        self.saved = change.savedAt.map { WallTime.text($0) }
+        self.matched = WallTime.text(entry.matchedAt)
+        self.sent = entry.sentAt.map { WallTime.text($0) }
+        self.sendings = Int64(entry.sendCount)
+        self.verdict = entry.verdict
+        self.judged = entry.verdictAt.map { WallTime.text($0) }
+        self.settled = entry.settledAt.map { WallTime.text($0) }
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusHTTP
 import StratusModel
@@ -12,7 +13,7 @@ enum RemainsPages {
             answer:
                 "of every node, whether nothing is left on its disk of what was erased up to `positions`; "
                 + "without them, up to now"
-        ) { try await Self.show($0, $0.json()) }
+        ) { try await Self.show($0, $0.body()) }
     ]
 
     private struct Standing {
@@ -21,15 +22,15 @@ enum RemainsPages {
         var remains: NodeRemains?
     }
 
-    private static func show(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func show(_ exchange: AdminExchange, _ body: RemainsBody) async throws
         -> HTTPResponse
     {
         let all = try await Self.ask(exchange)
         var wanted: [GroupID: LogIndex] = [:]
-        if let given = body["positions"]?.array {
+        if let given = body.positions {
             for value in given {
-                guard let group = value["partition"]?.int64.flatMap({ UInt16(exactly: $0) }),
-                    let index = value["applied"]?.int64.flatMap({ UInt64(exactly: $0) })
+                guard let group = value.partition.flatMap({ UInt16(exactly: $0) }),
+                    let index = value.applied.flatMap({ UInt64(exactly: $0) })
                 else { throw AdminRefusal.bad("'positions' holds what is none") }
                 wanted[GroupID(group)] = LogIndex(index)
             }
@@ -39,7 +40,7 @@ enum RemainsPages {
                 wanted[position.group] = max(wanted[position.group] ?? .zero, position.applied)
             }
         }
-        return AdminAnswer.json(Self.json(all, wanted))
+        return AdminAnswer.json(Self.answer(all, wanted))
     }
 
     private static func ask(_ exchange: AdminExchange) async throws -> [Standing] {
@@ -47,7 +48,7 @@ enum RemainsPages {
             return [Standing(name: "this node", remains: await exchange.control.remains())]
         }
         guard let view = cluster.lastView else {
-            throw AdminRefusal(503, "NOT_FORMED", "the cluster is not formed yet")
+            throw AdminRefusal(503, .notFormed, "the cluster is not formed yet")
         }
         // All at a time: one that is away costs two seconds.
         return await withTaskGroup(of: (Int, Standing).self) { tasks in
@@ -66,32 +67,34 @@ enum RemainsPages {
         }
     }
 
-    private static func json(_ all: [Standing], _ wanted: [GroupID: LogIndex]) -> Bytes {
+    private static func answer(_ all: [Standing], _ wanted: [GroupID: LogIndex]) -> RemainsAnswer {
         func isCleared(_ standing: Standing) -> Bool {
             standing.remains?.isCleared(through: wanted) == true
         }
-        var json = JSONWriter()
-        json.object {
-            $0.member("isCleared", all.allSatisfy(isCleared))
-            $0.member("nodes", objects: all) { json, standing in
-                json.member("node", standing.name)
-                json.member("answers", standing.remains != nil)
-                json.member("isCleared", isCleared(standing))
-                guard let remains = standing.remains else { return }
-                json.member("partitions", Int64(remains.partitionCount))
-                json.member("log", remains.isInLog)
-                if remains.sinceMilliseconds > 0 {
-                    json.member("since", WallTime.text(remains.sinceMilliseconds))
-                }
-                if remains.clearedMilliseconds > 0 {
-                    json.member("cleared", WallTime.text(remains.clearedMilliseconds))
+        return RemainsAnswer {
+            $0.isCleared = all.allSatisfy(isCleared)
+            $0.nodes = all.map { standing in
+                RemainsAnswer.Node {
+                    $0.node = standing.name
+                    $0.answers = standing.remains != nil
+                    $0.isCleared = isCleared(standing)
+                    guard let remains = standing.remains else { return }
+                    $0.partitions = Int64(remains.partitionCount)
+                    $0.isInLog = remains.isInLog
+                    $0.since = Self.time(remains.sinceMilliseconds)
+                    $0.cleared = Self.time(remains.clearedMilliseconds)
                 }
             }
-            $0.member("positions", objects: wanted.sorted { $0.key < $1.key }) { json, position in
-                json.member("partition", Int64(position.key.raw))
-                json.member("applied", Int64(clamping: position.value.raw))
+            $0.positions = wanted.sorted { $0.key < $1.key }.map { group, index in
+                RemainsAnswer.Position {
+                    $0.partition = Int64(group.raw)
+                    $0.applied = Int64(clamping: index.raw)
+                }
             }
         }
-        return json.finish()
+    }
+
+    private static func time(_ milliseconds: Int64) -> String? {
+        milliseconds > 0 ? WallTime.text(milliseconds) : nil
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -16,39 +17,37 @@ enum RolePages {
             "POST", "/v1/containers/{container}/environments/{environment}/members",
             body: "role, member, user (an address, a record name or the id of a key)",
             answer: "nothing"
-        ) { try await Self.setRole($0, $0.json(), in: $0.container()) },
+        ) { try await Self.setRole($0, $0.body(), in: $0.container()) },
         AdminRoute(
             "POST", "/v1/containers/{container}/environments/{environment}/access",
             body: "recordType, user, creator",
             answer: "every grant of the type, and whether it counts for this user"
-        ) { try await Self.explain($0, $0.json(), in: $0.container()) },
+        ) { try await Self.explain($0, $0.body(), in: $0.container()) },
     ]
 
     private static func listMembers(_ exchange: AdminExchange, in container: ContainerReference)
         async throws -> HTTPResponse
     {
         let users = try await exchange.access.users(in: container)
-        var json = JSONWriter()
-        json.object {
-            $0.member("members", objects: users) { json, element in
-                let (name, user) = element
-                json.member("userRecordName", name)
-                json.key("roles")
-                json.array { for role in user.roles { $0.write(role) } }
-                json.member("isRestricted", user.isRestricted)
-                json.member("firstSeen", WallTime.text(user.firstSeenMilliseconds))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                users.map { name, user in
+                    MemberRow {
+                        $0.userRecordName = name
+                        $0.roles = user.roles
+                        $0.isRestricted = user.isRestricted
+                        $0.firstSeen = WallTime.text(user.firstSeenMilliseconds)
+                    }
+                }))
     }
 
     private static func setRole(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: MemberBody, in container: ContainerReference
     ) async throws
         -> HTTPResponse
     {
         try await exchange.admit(container)
-        guard let role = body["role"]?.string, let isMember = body["member"]?.bool else {
+        guard let role = body.role, let isMember = body.isMember else {
             throw AdminRefusal.bad("'role' and 'member' are missing")
         }
         if isMember {
@@ -58,7 +57,7 @@ enum RolePages {
                     "the schema has no role '\(role)': add 'CREATE ROLE \(role);' to it first")
             }
         }
-        let (name, account) = try await Self.member(exchange, body, in: container)
+        let (name, account) = try await Self.member(exchange, body.user, in: container)
         try await exchange.access.changeUser(name, account: account, in: container) { user in
             user.roles.removeAll { $0 == role }
             if isMember { user.roles = (user.roles + [role]).sorted() }
@@ -69,11 +68,11 @@ enum RolePages {
 
     /// By e-mail address, by record name, or by a key's identity.
     private static func member(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ text: String?, in container: ContainerReference
     ) async throws -> (
         String, AccountID?
     ) {
-        guard let text = body["user"]?.string else { throw AdminRefusal.bad("'user' is missing") }
+        guard let text else { throw AdminRefusal.bad("'user' is missing") }
         let keys = try exchange.store.keys
         if text.hasPrefix("_") {
             let known = try await exchange.access.user(text, in: container)
@@ -94,17 +93,17 @@ enum RolePages {
 
     /// Why somebody may or may not: every grant of the type, and whether it counts.
     private static func explain(
-        _ exchange: AdminExchange, _ body: JSONValue?, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: AccessBody, in container: ContainerReference
     ) async throws
         -> HTTPResponse
     {
-        guard let body, let typeName = body["recordType"]?.string else {
+        guard let typeName = body.recordType else {
             throw AdminRefusal.bad("'recordType' is missing")
         }
-        let creator = body["creator"]?.string
+        let creator = body.creator
         var principal = Principal(kind: .anonymous)
-        if body["user"]?.string != nil {
-            let (name, account) = try await Self.member(exchange, body, in: container)
+        if body.user != nil {
+            let (name, account) = try await Self.member(exchange, body.user, in: container)
             let user = try await exchange.access.user(name, in: container)
             principal = Principal(
                 kind: account == nil ? .serverKey : .user, userRecordName: name,
@@ -113,39 +112,34 @@ enum RolePages {
         let schema = try await exchange.schema(of: container)
         let type = schema.type(named: typeName)
         let database = DatabaseID(container: container, scope: .public, owner: "")
-        var json = JSONWriter()
-        json.object { object in
-            object.member("recordType", typeName)
-            object.member("isInSchema", type != nil)
-            if !principal.userRecordName.isEmpty {
-                object.member("userRecordName", principal.userRecordName)
-            }
-            object.key("roles")
-            object.array { array in
-                array.write("_world")
-                if principal.kind != .anonymous { array.write("_icloud") }
-                if principal.kind != .anonymous, creator == principal.userRecordName {
-                    array.write("_creator")
-                }
-                for role in principal.roles { array.write(role) }
-            }
-            for permission in Grant.Permission.allCases {
-                let isAllowed = AccessRules.allows(
-                    permission, type, creator: permission == .create ? nil : creator, in: database,
-                    principal)
-                object.key("\(permission)")
-                object.object {
-                    $0.member("allowed", isAllowed)
-                    $0.key("grantedTo")
-                    $0.array { array in
-                        for grant in type?.grants ?? Grant.defaults
-                        where grant.permissions.contains(permission)
-                            || (permission == .read && grant.permissions.contains(.write))
-                        { array.write(grant.role) }
-                    }
-                }
+        func permission(_ permission: Grant.Permission) -> AccessAnswer.Permission {
+            AccessAnswer.Permission {
+                $0.isAllowed = AccessRules.allows(
+                    permission, type, creator: permission == .create ? nil : creator,
+                    in: database, principal)
+                $0.grantedTo = (type?.grants ?? Grant.defaults).filter { grant in
+                    grant.permissions.contains(permission)
+                        || (permission == .read && grant.permissions.contains(.write))
+                }.map(\.role)
             }
         }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            AccessAnswer {
+                $0.recordType = typeName
+                $0.isInSchema = type != nil
+                if !principal.userRecordName.isEmpty {
+                    $0.userRecordName = principal.userRecordName
+                }
+                $0.roles = Self.roles(of: principal, creator: creator)
+                $0.read = permission(.read)
+                $0.create = permission(.create)
+                $0.write = permission(.write)
+            })
+    }
+
+    private static func roles(of principal: Principal, creator: String?) -> [String] {
+        guard principal.kind != .anonymous else { return ["_world"] + principal.roles }
+        let isCreator = creator == principal.userRecordName
+        return ["_world", "_icloud"] + (isCreator ? ["_creator"] : []) + principal.roles
     }
 }

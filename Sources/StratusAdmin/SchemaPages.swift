@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusModel
 import StratusQuery
@@ -33,24 +34,24 @@ enum SchemaPages {
         do throws(NodeControlFailure) {
             let schema = try await exchange.control.schema(of: container)
             return AdminAnswer.text(200, SchemaText.write(schema))
-        } catch { return Self.answer(error) }
+        } catch { return Self.answer(error, exchange) }
     }
 
     private static func replace(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let container = try exchange.container()
         guard container.environment == .development else {
             throw AdminRefusal(
-                409, "PRODUCTION_IS_CLOSED",
+                409, .productionIsClosed,
                 "production's schema changes only by promotion: import into development, then "
                     + "promote")
         }
         let body = try await exchange.bytes()
         guard let text = String(validating: body, as: UTF8.self) else {
-            throw AdminRefusal(400, "BAD_SCHEMA", "the schema is not valid UTF-8")
+            throw AdminRefusal(400, .badSchema, "the schema is not valid UTF-8")
         }
         let wanted: Schema
         do throws(SchemaTextError) { wanted = try SchemaText.read(text) } catch {
-            throw AdminRefusal(400, "BAD_SCHEMA", error.description)
+            throw AdminRefusal(400, .badSchema, error.description)
         }
         // A file that cannot be read, and a mere look, make no container.
         var isCreated = false
@@ -63,7 +64,7 @@ enum SchemaPages {
             return try await Self.change(
                 held, SchemaRules.importing(wanted, over: held, production: production),
                 of: container, exchange, isCreated: isCreated)
-        } catch { return Self.answer(error) }
+        } catch { return Self.answer(error, exchange) }
     }
 
     private static func isDry(_ exchange: AdminExchange) -> Bool {
@@ -85,7 +86,7 @@ enum SchemaPages {
     private static func promote(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let container = try exchange.container()
         guard container.environment == .production else {
-            throw AdminRefusal(404, "NOT_FOUND", "a schema is promoted to 'production'")
+            throw AdminRefusal(404, .notFound, "a schema is promoted to 'production'")
         }
         let development = ContainerReference(
             container: container.container, environment: .development)
@@ -97,7 +98,7 @@ enum SchemaPages {
             let held = try await exchange.control.schema(of: container)
             return try await Self.change(
                 held, SchemaRules.promoting(wanted, over: held), of: container, exchange)
-        } catch { return Self.answer(error) }
+        } catch { return Self.answer(error, exchange) }
     }
 
     private static func change(
@@ -108,7 +109,7 @@ enum SchemaPages {
         switch decided {
         case .success(let accepted): schema = accepted
         case .failure(let refusal):
-            return AdminAnswer.error(409, "SCHEMA_CONFLICT", refusal.text)
+            return AdminAnswer.error(409, .schemaConflict, refusal.text)
         }
         let changes = SchemaChange.between(held, schema)
         let isDry = Self.isDry(exchange)
@@ -130,36 +131,34 @@ enum SchemaPages {
                 container.environment == .production ? "schema promote" : "schema import",
                 "version \(schema.version)", container)
         }
-        var json = JSONWriter()
-        json.beginObject()
-        json.member("version", Int64(clamping: isDry ? held.version : schema.version))
-        json.key("changes")
-        json.beginArray()
-        for change in changes { json.write(change.description) }
-        json.endArray()
-        if let isCreated { json.member("created", isCreated) }
-        json.endObject()
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            SchemaAnswer {
+                $0.version = Int64(clamping: isDry ? held.version : schema.version)
+                $0.changes = changes.map(\.description)
+                $0.isCreated = isCreated
+            })
     }
 
     private static func production(_ container: ContainerReference) -> ContainerReference {
         ContainerReference(container: container.container, environment: .production)
     }
 
-    private static func answer(_ failure: NodeControlFailure) -> HTTPResponse {
+    private static func answer(_ failure: NodeControlFailure, _ exchange: AdminExchange)
+        -> HTTPResponse
+    {
         switch failure {
         case .unavailable:
             AdminAnswer.error(
-                503, "TRY_AGAIN_LATER",
+                503, .tryAgainLater,
                 "the node cannot do this now; nothing was changed: try again later")
         case .outcomeUnknown:
             AdminAnswer.error(
-                500, "OUTCOME_UNKNOWN", "the change may have been made: check before you repeat it")
+                500, .outcomeUnknown, "the change may have been made: check before you repeat it")
         case .overtaken:
             AdminAnswer.error(
-                409, "OVERTAKEN", "somebody else changed it in the meantime: look again")
-        case .refused(let reason): AdminAnswer.error(409, "SCHEMA_CONFLICT", reason)
-        case .failed(let text): AdminAnswer.error(500, "INTERNAL_ERROR", text)
+                409, .overtaken, "somebody else changed it in the meantime: look again")
+        case .refused(let reason): AdminAnswer.error(409, .schemaConflict, reason)
+        case .failed(let text): exchange.failure(text).answer
         }
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -19,25 +20,23 @@ enum SealingKeyPages {
         AdminRoute(
             "POST", "/v1/sealing-keys/revocation", body: "before, or all",
             answer: "how many keys were revoked"
-        ) { try await Self.revokeSealingKeys($0, $0.json()) },
+        ) { try await Self.revokeSealingKeys($0, $0.body()) },
     ]
 
     private static func listSealingKeys(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let keys = try await exchange.directory.sealingKeys.read()
-        var json = JSONWriter()
-        json.object {
-            $0.member("keys", objects: keys) { json, key in
-                json.member("number", Int64(clamping: key.number))
-                json.member(
-                    "state",
-                    key.isRevoked ? "revoked" : key.isSealing ? "seals" : "opens")
-                // The first comes from the secret and is as old as that.
-                if key.madeMilliseconds != 0 {
-                    json.member("made", WallTime.text(key.madeMilliseconds))
-                }
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                keys.map { key in
+                    SealingKeyRow {
+                        $0.number = Int64(clamping: key.number)
+                        $0.state = key.isRevoked ? "revoked" : key.isSealing ? "seals" : "opens"
+                        // The first comes from the secret and is as old as that.
+                        if key.madeMilliseconds != 0 {
+                            $0.made = WallTime.text(key.madeMilliseconds)
+                        }
+                    }
+                }))
     }
 
     private static func rotateSealingKey(_ exchange: AdminExchange) async throws -> HTTPResponse {
@@ -47,17 +46,17 @@ enum SealingKeyPages {
     }
 
     /// `{"before": 3}`, or `{"all": true}` for a new key and the end of every other.
-    private static func revokeSealingKeys(_ exchange: AdminExchange, _ body: JSONValue?)
+    private static func revokeSealingKeys(_ exchange: AdminExchange, _ body: SealingKeyBody)
         async throws -> HTTPResponse
     {
         let number: UInt64
-        if body?["all"]?.bool == true {
+        if body.all {
             number = try await Self.rotated(exchange)
-        } else if let given = body?["before"]?.int64, given > 0 {
+        } else if let given = body.before, given > 0 {
             number = UInt64(given)
         } else {
             throw AdminRefusal(
-                400, "BAD_REQUEST", "the body must be {\"before\": NUMBER} or {\"all\": true}")
+                400, .badRequest, "the body must be {\"before\": NUMBER} or {\"all\": true}")
         }
         guard let count = try await exchange.directory.sealingKeys.revoke(before: number) else {
             throw AdminRefusal.missing("live sealing key to continue with")
@@ -71,18 +70,17 @@ enum SealingKeyPages {
         case .made(let number): return number
         case .tooMany:
             throw AdminRefusal(
-                409, "TOO_MANY_KEYS",
+                409, .tooManyKeys,
                 "\(SealingKeyRing.liveCountMax) keys already open tokens: revoke older ones first"
             )
         }
     }
 
     private static func answer(number: UInt64, revokedCount: Int) -> HTTPResponse {
-        var json = JSONWriter()
-        json.object {
-            $0.member("number", Int64(clamping: number))
-            $0.member("revoked", revokedCount)
-        }
-        return AdminAnswer.json(json.finish())
+        AdminAnswer.json(
+            SealingKeyAnswer {
+                $0.number = Int64(clamping: number)
+                $0.revoked = Int64(revokedCount)
+            })
     }
 }

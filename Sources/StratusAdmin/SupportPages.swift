@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusHTTP
 import StratusModel
@@ -23,25 +24,25 @@ enum SupportPages {
         let name = exchange.parameter("node")
         // As last known: it is wanted most while the cluster cannot say what it is.
         guard let view = cluster.lastView else {
-            throw AdminRefusal(503, "NOT_FORMED", "the cluster is not formed yet")
+            throw AdminRefusal(503, .notFormed, "the cluster is not formed yet")
         }
         guard let node = view.nodes.first(where: { $0.name == name && $0.isMember }) else {
-            throw AdminRefusal(404, "NO_SUCH_NODE", "there is no node '\(name)'")
+            throw AdminRefusal(404, .noSuchNode, "there is no node '\(name)'")
         }
         guard case .support(let files)? = await cluster.ask(.support, of: node.id) else {
-            throw AdminRefusal(503, "UNAVAILABLE", "node '\(name)' does not answer")
+            throw AdminRefusal(503, .unavailable, "node '\(name)' does not answer")
         }
         return Self.answer(files)
     }
 
     private static func answer(_ files: [SupportFile]) -> HTTPResponse {
-        var json = JSONWriter()
-        json.object {
-            $0.member("files", objects: files) { json, file in
-                json.member("name", file.name)
-                json.member("text", String(decoding: file.contents, as: UTF8.self))
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        AdminAnswer.json(
+            Listing(
+                files.map { file in
+                    SupportText {
+                        $0.name = file.name
+                        $0.text = String(decoding: file.contents, as: UTF8.self)
+                    }
+                }))
     }
 }

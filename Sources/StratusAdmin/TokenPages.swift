@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -17,7 +18,7 @@ enum TokenPages {
             body: "name, origins, callbackURL, anyOrigin, receivesNames",
             answer: "the token, shown this once, its id, and whether this made the container "
                 + "(existing=1: it must be there)"
-        ) { try await Self.createToken($0, $0.json(), in: $0.container()) },
+        ) { try await Self.createToken($0, $0.body(), in: $0.container()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}/tokens/{token}",
             answer: "nothing"
@@ -25,15 +26,15 @@ enum TokenPages {
     ]
 
     private static func createToken(
-        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+        _ exchange: AdminExchange, _ body: TokenBody, in container: ContainerReference
     ) async throws
         -> HTTPResponse
     {
-        let origins = body["origins"]?.array.map { $0.compactMap(\.string) } ?? []
+        let origins = body.origins
         for origin in origins where WebOrigin(origin) == nil {
             throw AdminRefusal.bad("'\(origin)' is not an origin: write it as https://host[:port]")
         }
-        let callback = body["callbackURL"]?.string
+        let callback = body.callbackURL
         if let callback, !Self.isCallback(callback, container) {
             throw AdminRefusal.bad(
                 "'\(callback)' is not a callback URL: use https://… (http:// in development), or an "
@@ -44,29 +45,28 @@ enum TokenPages {
         let namesReceivers = !origins.isEmpty || callback != nil
         guard
             container.environment == .development || namesReceivers
-                || body["anyOrigin"]?.bool == true
+                || body.anyOrigin
         else {
             throw AdminRefusal.bad(
                 "a production token must say where sign-in may send its result: give "
                     + "'origins' or 'callbackURL', or 'anyOrigin' for any page")
         }
-        let name = try AdminExchange.name(body)
+        let name = try AdminExchange.name(body.name)
         let isCreated = try await exchange.admit(container)
         let token = APIToken(
             name: name, callbackURL: callback, origins: origins,
-            receivesNames: body["receivesNames"]?.bool ?? false,
+            receivesNames: body.receivesNames,
             createdMilliseconds: try exchange.store.now)
         let text = try await exchange.access.createToken(token, in: container)
         let hash = try exchange.store.keys.hash(ofToken: text)
         let id = Hexadecimal.text(hash.prefix(8))
         await exchange.noteAfterwards("token create", "\(id) '\(token.name)'", container)
-        var json = JSONWriter()
-        json.object {
-            $0.member("token", text)
-            $0.member("id", id)
-            $0.member("created", isCreated)
-        }
-        return AdminAnswer.json(json.finish(), status: 201)
+        return AdminAnswer.json(
+            TokenAnswer {
+                $0.token = text
+                $0.id = id
+                $0.isCreated = isCreated
+            }, status: 201)
     }
 
     private static func listTokens(_ exchange: AdminExchange, in container: ContainerReference)
@@ -74,21 +74,18 @@ enum TokenPages {
     {
         try await exchange.requireKnown(container)
         let tokens = try await exchange.access.tokens(in: container)
-        var json = JSONWriter()
-        json.object {
-            $0.member("tokens", objects: tokens) { json, listed in
-                json.member("id", listed.id)
-                json.member("name", listed.token.name)
-                json.member("created", WallTime.text(listed.token.createdMilliseconds))
-                if let callback = listed.token.callbackURL {
-                    json.member("callbackURL", callback)
-                }
-                json.key("origins")
-                json.array { for origin in listed.token.origins { $0.write(origin) } }
-                json.member("receivesNames", listed.token.receivesNames)
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                tokens.map { listed in
+                    TokenRow {
+                        $0.id = listed.id
+                        $0.name = listed.token.name
+                        $0.created = WallTime.text(listed.token.createdMilliseconds)
+                        $0.callbackURL = listed.token.callbackURL
+                        $0.origins = listed.token.origins
+                        $0.receivesNames = listed.token.receivesNames
+                    }
+                }))
     }
 
     private static func revoke(_ exchange: AdminExchange, in container: ContainerReference)

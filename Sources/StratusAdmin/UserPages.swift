@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusContainers
 import StratusHTTP
 import StratusIdentity
@@ -15,7 +16,7 @@ enum UserPages {
         AdminRoute(
             "POST", "/v1/users", body: "email, password, givenName, familyName, isDiscoverable",
             answer: "the id of the account"
-        ) { try await Self.addUser($0, $0.json()) },
+        ) { try await Self.addUser($0, $0.body()) },
         AdminRoute(
             "GET", "/v1/users/{email}",
             answer: "the account, its containers and its sessions"
@@ -46,20 +47,20 @@ enum UserPages {
             answer:
                 "what the container holds about the person, as JSON lines; with `files` also a line "
                 + "with `fetch` for each file"
-        ) { try await Self.export($0, $0.json()) },
+        ) { try await Self.export($0, $0.body()) },
         AdminRoute(
             "POST", "/v1/users/{email}/sign-in", body: "container, environment, stays",
             answer: "a web-auth token of a new session"
-        ) { try await Self.signIn($0, $0.json()) },
+        ) { try await Self.signIn($0, $0.body()) },
     ]
 
-    private static func addUser(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func addUser(_ exchange: AdminExchange, _ body: UserBody) async throws
         -> HTTPResponse
     {
-        guard let email = body["email"]?.string.flatMap({ EmailAddress($0) }) else {
+        guard let email = body.email.flatMap({ EmailAddress($0) }) else {
             throw AdminRefusal.bad("'email' is missing or is not an e-mail address")
         }
-        let password = body["password"]?.string
+        let password = body.password
         if let password, !Directory.passwordLength.contains(password.utf8.count) {
             throw AdminRefusal.bad(
                 "a password has \(Directory.passwordLength.lowerBound) to "
@@ -67,35 +68,32 @@ enum UserPages {
         }
         var registration = Accounts.Registration(
             email: email, password: password.map { Secret($0) })
-        registration.givenName = body["givenName"]?.string ?? ""
-        registration.familyName = body["familyName"]?.string ?? ""
-        registration.isDiscoverable = body["isDiscoverable"]?.bool ?? false
+        registration.givenName = body.givenName ?? ""
+        registration.familyName = body.familyName ?? ""
+        registration.isDiscoverable = body.isDiscoverable
         switch try await exchange.accounts.register(registration) {
         case .made(let id):
             await exchange.noteAfterwards("user add", "\(id)")
-            var json = JSONWriter()
-            json.object { $0.member("id", id.description) }
-            return AdminAnswer.json(json.finish(), status: 201)
+            return AdminAnswer.json(IDAnswer { $0.id = id.description }, status: 201)
         case .taken:
-            throw AdminRefusal(409, "EXISTS", "there is already an account with this address")
+            throw AdminRefusal(409, .exists, "there is already an account with this address")
         case .busy:
             throw AdminRefusal(
-                503, "TRY_AGAIN_LATER", "too many passwords are being hashed: try again in a moment"
+                503, .tryAgainLater, "too many passwords are being hashed: try again in a moment"
             )
         }
     }
 
     private static func listUsers(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let all = try await exchange.accounts.all()
-        var json = JSONWriter()
-        json.object {
-            $0.member("users", objects: all) { json, element in
-                let (id, email) = element
-                json.member("email", email)
-                json.member("id", id.description)
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            Listing(
+                all.map { id, email in
+                    UserRow {
+                        $0.email = email
+                        $0.id = id.description
+                    }
+                }))
     }
 
     /// The account whose address the path names.
@@ -118,36 +116,35 @@ enum UserPages {
         let sessions = try await exchange.accounts.sessions(of: id)
         let containers = try await exchange.accounts.containers(of: id)
         let keys = try exchange.store.keys
-        var json = JSONWriter()
-        json.object {
-            $0.member("id", id.description)
-            $0.member("email", account.email)
-            $0.member("givenName", account.givenName)
-            $0.member("familyName", account.familyName)
-            $0.member("isDisabled", account.status == .disabled)
-            $0.member("isDiscoverable", account.isDiscoverable)
-            $0.member("hasPassword", account.password != nil)
-            $0.member("created", WallTime.text(account.createdMilliseconds))
-            $0.member("containers", objects: containers) { json, container in
-                json.member("container", container.container)
-                json.member("environment", container.environment.name)
-                json.member(
-                    "userRecordName",
-                    keys.userRecordName(
-                        of: id, epoch: account.epoch, in: container))
-            }
-            $0.member("sessions", objects: sessions) { json, element in
-                let (_, session) = element
-                json.member("container", session.container.container)
-                json.member("environment", session.container.environment.name)
-                json.member("opened", WallTime.text(session.openedMilliseconds))
-                json.member(
-                    "isOpen",
-                    session.openedMilliseconds >= account.sessionsValidFromMilliseconds)
-                json.member("agent", session.agent)
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            UserAnswer {
+                $0.id = id.description
+                $0.email = account.email
+                $0.givenName = account.givenName
+                $0.familyName = account.familyName
+                $0.isDisabled = account.status == .disabled
+                $0.isDiscoverable = account.isDiscoverable
+                $0.hasPassword = account.password != nil
+                $0.created = WallTime.text(account.createdMilliseconds)
+                $0.containers = containers.map { container in
+                    UserAnswer.Container {
+                        $0.container = container.container
+                        $0.environment = container.environment.name
+                        $0.userRecordName = keys.userRecordName(
+                            of: id, epoch: account.epoch, in: container)
+                    }
+                }
+                $0.sessions = sessions.map { _, session in
+                    UserAnswer.Session {
+                        $0.container = session.container.container
+                        $0.environment = session.container.environment.name
+                        $0.opened = WallTime.text(session.openedMilliseconds)
+                        $0.isOpen =
+                            session.openedMilliseconds >= account.sessionsValidFromMilliseconds
+                        $0.agent = session.agent
+                    }
+                }
+            })
     }
 
     private static func disable(_ exchange: AdminExchange) async throws -> HTTPResponse {
@@ -175,12 +172,10 @@ enum UserPages {
         guard let secret = try await exchange.accounts.makeReset(of: id) else {
             throw AdminRefusal.missing("user")
         }
-        var json = JSONWriter()
-        json.object { $0.member("path", "/reset?s=\(secret)") }
-        return AdminAnswer.json(json.finish(), status: 201)
+        return AdminAnswer.json(PathAnswer { $0.path = "/reset?s=\(secret)" }, status: 201)
     }
 
-    private static func export(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func export(_ exchange: AdminExchange, _ body: PlaceBody) async throws
         -> HTTPResponse
     {
         let id = try await Self.account(exchange)
@@ -196,17 +191,17 @@ enum UserPages {
     }
 
     /// Nil: they are not asked for.
-    private static func files(_ exchange: AdminExchange, _ body: JSONValue) throws(AdminRefusal)
+    private static func files(_ exchange: AdminExchange, _ body: PlaceBody) throws(AdminRefusal)
         -> (any ExportedFiles)?
     {
-        guard body["files"]?.bool ?? false else { return nil }
+        guard body.files else { return nil }
         guard let files = exchange.services.files else {
-            throw AdminRefusal(404, "NOT_FOUND", "this node has no files")
+            throw AdminRefusal(404, .notFound, "this node has no files")
         }
         return files
     }
 
-    private static func signIn(_ exchange: AdminExchange, _ body: JSONValue) async throws
+    private static func signIn(_ exchange: AdminExchange, _ body: PlaceBody) async throws
         -> HTTPResponse
     {
         let id = try await Self.account(exchange)
@@ -216,11 +211,9 @@ enum UserPages {
         try await exchange.note("user sign-in", "\(id)", container)
         guard
             let token = try await exchange.directory.open(
-                id, in: container, stays: body["stays"]?.bool ?? false, agent: "stratusctl")
+                id, in: container, stays: body.stays ?? false, agent: "stratusctl")
         else { throw AdminRefusal.bad("the account is disabled: enable it first") }
-        var json = JSONWriter()
-        json.object { $0.member("webAuthToken", token) }
-        return AdminAnswer.json(json.finish(), status: 201)
+        return AdminAnswer.json(SignInAnswer { $0.webAuthToken = token }, status: 201)
     }
 
     private static func deleteUser(_ exchange: AdminExchange) async throws -> HTTPResponse {
@@ -230,32 +223,28 @@ enum UserPages {
         }
         await exchange.noteAfterwards("user delete", "\(id)")
         let now = try exchange.store.now
-        var json = JSONWriter()
-        json.object {
-            $0.member("id", id.description)
-            $0.member("erased", WallTime.text(now))
-            $0.member("containers", receipt.containerCount)
-            $0.member("zones", receipt.zoneCount)
-            $0.member("records", receipt.recordCount)
-            $0.member(
-                "leaving",
-                "rows without an owner, wrapped keys, and what they leave in database files and in "
-                    + "the log: within the hour, see 'stratusctl user erasures'")
-            $0.key("outstanding")
-            $0.array {
-                $0.write(
-                    "sealed bytes of files and encrypted fields, until jobs remove them: no node opens "
-                        + "them, since their keys went with the database's rows")
-                $0.write("the names of the person's own records in public databases, as deleted")
-                $0.write("copies of the data directory made before")
-            }
-        }
-        return AdminAnswer.json(json.finish())
+        return AdminAnswer.json(
+            ErasureAnswer {
+                $0.id = id.description
+                $0.erased = WallTime.text(now)
+                $0.containers = Int64(receipt.containerCount)
+                $0.zones = Int64(receipt.zoneCount)
+                $0.records = Int64(receipt.recordCount)
+                $0.leaving =
+                    "rows without an owner, wrapped keys, and what they leave in database files "
+                    + "and in the log: within the hour, see 'stratusctl user erasures'"
+                $0.outstanding = [
+                    "sealed bytes of files and encrypted fields, until jobs remove them: no node "
+                        + "opens them, since their keys went with the database's rows",
+                    "the names of the person's own records in public databases, as deleted",
+                    "copies of the data directory made before",
+                ]
+            })
     }
 
-    private static func container(_ body: JSONValue) throws(AdminRefusal) -> ContainerReference {
-        guard let name = body["container"]?.string, !name.isEmpty,
-            let environment = body["environment"]?.string.flatMap({ Environment(name: $0) })
+    private static func container(_ body: PlaceBody) throws(AdminRefusal) -> ContainerReference {
+        guard let name = body.container, !name.isEmpty,
+            let environment = body.environment.flatMap({ Environment(name: $0) })
         else { throw .bad("'container' and 'environment' are missing") }
         return ContainerReference(container: name, environment: environment)
     }

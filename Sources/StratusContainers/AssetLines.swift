@@ -1,4 +1,4 @@
-import StratusHTTP
+import StratusAdminModel
 package import StratusModel
 import StratusRecords
 import StratusRuntime
@@ -24,17 +24,16 @@ package final class AssetLines: ResponseBody {
             if number == Self.quietPieceCountMax { lines = [0x0A] }
             guard let piece = try await walk.next() else {
                 isDone = true
-                lines += JSONWriter.line { $0.member("done", true) }
+                lines += AssetLine { $0.isDone = true }.line
                 break
             }
             switch piece {
             case .files(let files): for file in files { lines += Self.line(file) }
             case .faults(let faults): for fault in faults { lines += Self.line(fault) }
             case .failing(let database, let reason):
-                lines += JSONWriter.line {
-                    Self.write(database, to: &$0)
-                    $0.member("failing", reason)
-                }
+                var line = AssetLine(in: database)
+                line.failing = reason
+                lines += line.line
             }
         }
         self.state.withLock { [walk, isDone] in $0 = (walk, isDone) }
@@ -42,31 +41,30 @@ package final class AssetLines: ResponseBody {
     }
 
     private static func line(_ file: LostFile) -> Bytes {
-        JSONWriter.line {
-            Self.write(file.database, to: &$0)
-            $0.member("size", Int64(clamping: file.size))
-            $0.member("fileChecksum", file.fileChecksum)
-            if let holder = file.holder {
-                $0.member("zone", holder.zone)
-                $0.member("recordName", holder.record)
-            }
-        }
+        var line = AssetLine(in: file.database)
+        line.size = Int64(clamping: file.size)
+        line.fileChecksum = file.fileChecksum
+        line.zone = file.holder?.zone
+        line.recordName = file.holder?.record
+        return line.line
     }
 
     private static func line(_ fault: AssetRowFault) -> Bytes {
-        JSONWriter.line {
-            if let database = fault.database { Self.write(database, to: &$0) }
-            $0.member("asset", String(fault.asset.raw, radix: 16))
-            $0.member("fault", fault.kind.text)
-            if let zone = fault.zone { $0.member("zone", zone) }
-            if let record = fault.record { $0.member("recordName", record) }
-        }
+        var line = AssetLine(in: fault.database)
+        line.asset = String(fault.asset.raw, radix: 16)
+        line.fault = fault.kind.text
+        line.zone = fault.zone
+        line.recordName = fault.record
+        return line.line
     }
+}
 
-    private static func write(_ database: DatabaseID, to json: inout JSONWriter) {
-        json.member("container", database.container.container)
-        json.member("environment", database.container.environment.name)
-        json.member("database", database.scope.name)
-        json.member("owner", database.owner)
+extension AssetLine {
+    fileprivate init(in database: DatabaseID?) {
+        self.init()
+        self.container = database?.container.container
+        self.environment = database?.container.environment.name
+        self.database = database?.scope.name
+        self.owner = database?.owner
     }
 }

@@ -1,5 +1,5 @@
+import StratusAdminModel
 import StratusCluster
-import StratusHTTP
 import StratusIdentity
 package import StratusModel
 import StratusRecords
@@ -155,11 +155,12 @@ package final class AssetVerificationLines: ResponseBody {
                 if check != CopyCheck() { lines = Self.line(state) }
             case .elsewhere: state.elsewhere += 1
             case .failing(let database, let reason):
-                lines = JSONWriter.line {
-                    $0.member("database", database.scope.name)
-                    if !database.owner.isEmpty { $0.member("owner", database.owner) }
-                    $0.member("failing", reason)
-                }
+                lines =
+                    UnreadDatabaseLine {
+                        $0.database = database.scope.name
+                        $0.owner = database.owner.isEmpty ? nil : database.owner
+                        $0.failing = reason
+                    }.line
             }
         }
         // An empty piece would be the end.
@@ -169,13 +170,13 @@ package final class AssetVerificationLines: ResponseBody {
     }
 
     private static func line(_ state: State) -> Bytes {
-        JSONWriter.line {
-            $0.member("read", state.counts.soundCount + state.counts.damagedCount)
-            $0.member("bytes", Int64(clamping: state.counts.size))
-            $0.member("damaged", state.counts.damagedCount)
-            $0.member("missing", state.counts.missingCount)
-            $0.member("elsewhere", state.elsewhere)
-            if state.isDone { $0.member("done", true) }
-        }
+        VerifyLine {
+            $0.read = Int64(state.counts.soundCount + state.counts.damagedCount)
+            $0.bytes = Int64(clamping: state.counts.size)
+            $0.damaged = Int64(state.counts.damagedCount)
+            $0.missing = Int64(state.counts.missingCount)
+            $0.elsewhere = Int64(state.elsewhere)
+            $0.isDone = state.isDone
+        }.line
     }
 }

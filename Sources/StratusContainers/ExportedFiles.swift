@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusHTTP
 import StratusIdentity
 package import StratusModel
@@ -78,14 +79,11 @@ struct ArchivedFile: Sendable, Equatable {
 
     /// What `stratusctl` fetches the file by. It keeps the line to itself.
     func line(in database: DatabaseID, from files: any ExportedFiles) -> Bytes {
-        JSONWriter.line {
-            $0.key("fetch")
-            $0.object { file in
-                file.member("file", self.name)
-                file.member("fileChecksum", self.checksum)
-                file.member("size", self.size)
-                file.member("ticket", files.ticket(for: self.asset, in: database))
-            }
-        }
+        FetchLine {
+            $0.fetch.file = self.name
+            $0.fetch.fileChecksum = self.checksum
+            $0.fetch.size = self.size
+            $0.fetch.ticket = files.ticket(for: self.asset, in: database)
+        }.line
     }
 }

@@ -1,5 +1,5 @@
+package import StratusAdminModel
 import StratusCluster
-package import StratusHTTP
 package import StratusModel
 import StratusRuntime
 import Synchronization
@@ -16,8 +16,9 @@ package protocol KeyRotating: Sendable {
     mutating func next() async throws -> Bool
     /// The databases that the last piece could not rotate.
     var failing: [FailingDatabase] { get }
+    associatedtype Counts: NamedMembers
     /// The counts so far.
-    func write(to json: inout JSONWriter)
+    var counts: Counts { get }
 }
 
 /// A rotation of keys as it goes on: one line of JSON for each piece, with the counts so far, and
@@ -40,49 +41,47 @@ package final class RotationLines<Rotation: KeyRotating>: ResponseBody {
         self.rotation.withLock { [walk, isDone] in $0 = (walk, isDone) }
         var lines = Bytes()
         for one in walk.failing {
-            lines += JSONWriter.line {
-                $0.member("owner", one.owner)
-                $0.member("failing", one.reason)
-            }
+            lines +=
+                FailingDatabaseLine {
+                    $0.owner = one.owner
+                    $0.failing = one.reason
+                }.line
         }
         return lines
-            + JSONWriter.line {
-                walk.write(to: &$0)
-                if let stopped {
-                    $0.member("stopped", stopped)
-                } else if isDone {
-                    $0.member("done", true)
-                }
-            }
+            + RotationLine {
+                $0.counts = walk.counts
+                $0.stopped = stopped
+                $0.isDone = stopped == nil && isDone
+            }.line
     }
 }
 
 extension DatabaseRotation: KeyRotating {
-    package func write(to json: inout JSONWriter) {
-        json.member("databases", Int64(self.progress.databaseCount))
-        json.member("records", Int64(self.progress.recordCount))
-        json.member("files", Int64(self.progress.fileCount))
-        json.member("fileBytes", Int64(clamping: self.progress.fileSize))
-        json.member("keptFiles", Int64(self.progress.keptFileCount))
-        json.member("olderKeys", Int64(self.progress.olderKeyCount))
-        json.member("failures", Int64(self.progress.failingCount))
-        if let time = self.progress.resumedMilliseconds {
-            json.member("resumed", WallTime.text(time))
+    package var counts: DatabaseRotationCounts {
+        DatabaseRotationCounts {
+            $0.databases = Int64(self.progress.databaseCount)
+            $0.records = Int64(self.progress.recordCount)
+            $0.files = Int64(self.progress.fileCount)
+            $0.fileBytes = Int64(clamping: self.progress.fileSize)
+            $0.keptFiles = Int64(self.progress.keptFileCount)
+            $0.olderKeys = Int64(self.progress.olderKeyCount)
+            $0.failures = Int64(self.progress.failingCount)
+            $0.resumed = self.progress.resumedMilliseconds.map { WallTime.text($0) }
         }
     }
 }
 
 extension ContainerRotation: KeyRotating {
-    package func write(to json: inout JSONWriter) {
-        if let version = self.progress.version { json.member("version", Int64(version)) }
-        json.member("keys", Int64(self.progress.keyCount))
-        json.member("pushKeys", Int64(self.progress.pushKeyCount))
-        json.member("partitions", Int64(self.progress.partitionCount))
-        json.member("failures", Int64(self.progress.failingCount))
-        json.member("waitsMilliseconds", self.progress.waitsMilliseconds)
-        json.member("retired", self.progress.isRetired)
-        if let time = self.progress.resumedMilliseconds {
-            json.member("resumed", WallTime.text(time))
+    package var counts: ContainerRotationCounts {
+        ContainerRotationCounts {
+            $0.version = self.progress.version.map { Int64($0) }
+            $0.keys = Int64(self.progress.keyCount)
+            $0.pushKeys = Int64(self.progress.pushKeyCount)
+            $0.partitions = Int64(self.progress.partitionCount)
+            $0.failures = Int64(self.progress.failingCount)
+            $0.waitsMilliseconds = self.progress.waitsMilliseconds
+            $0.isRetired = self.progress.isRetired
+            $0.resumed = self.progress.resumedMilliseconds.map { WallTime.text($0) }
         }
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 package import StratusCommandLine
 import StratusHTTP
 package import StratusModel
@@ -153,7 +154,7 @@ package struct AdminClient: Sendable {
                 let line = Bytes(rest[..<end])
                 rest.removeFirst(end + 1)
                 if line.isEmpty { continue }
-                if line.starts(with: Self.errorMark) { throw self.failure(line) }
+                if line.starts(with: ErrorAnswer.mark) { throw self.failure(line) }
                 if try !take(line) { return false }
             }
             guard rest.count <= Self.lineSizeMax else {
@@ -163,8 +164,6 @@ package struct AdminClient: Sendable {
         }
     }
 
-    /// A last line that says why no more come.
-    private static let errorMark = Bytes("{\"error\":".utf8)
     private static let lineSizeMax = 1 << 20
     private static let refusalSizeMax = 1 << 20
 
@@ -178,10 +177,10 @@ package struct AdminClient: Sendable {
     }
 
     private func failure(_ line: Bytes) -> Failure {
-        let error = (try? JSONDocument(parsing: line))?.root["error"]
+        let error = try? ErrorAnswer(reading: line).error
         return Failure(
-            .inputOutput, error?["reason"]?.string ?? "\(self.node) did not say why it stopped",
-            name: error?["code"]?.string)
+            .inputOutput, error?.reason ?? "\(self.node) did not say why it stopped",
+            name: error?.code)
     }
 
     private func headers(_ body: Bytes, _ contentType: String) -> HeaderFields {
@@ -194,31 +193,32 @@ package struct AdminClient: Sendable {
     /// The answer, or what its status says in words and exit code.
     package func require(_ answer: Answer) throws(Failure) -> Answer {
         if answer.status < 300 { return answer }
-        let error = (try? JSONDocument(parsing: answer.body))?.root["error"]
+        let error = try? ErrorAnswer(reading: answer.body).error
         let code: ExitCode =
             switch answer.status {
             case 401, 403: .denied
             case 503: .temporary
             default: .refused
             }
-        guard let error, let reason = error["reason"]?.string else {
+        guard let error, !error.reason.isEmpty else {
             throw Failure(
                 code == .refused ? .unavailable : code,
                 "\(self.node) answered \(answer.status), but not as the administrators' listener does: "
                     + "name that one with '--node'. It is 'admin.listen' of the node's configuration, "
                     + "and the node's log says where it is")
         }
-        throw Failure(code, self.advice(answer.status, reason, error), name: error["code"]?.string)
+        throw Failure(code, self.advice(answer.status, error), name: error.code)
     }
 
     /// The node's reason, in the words of this program's options.
-    private func advice(_ status: Int, _ reason: String, _ error: JSONValue) -> String {
+    private func advice(_ status: Int, _ error: ErrorAnswer.Detail) -> String {
+        let reason = error.reason
         if status == 401, self.token == nil, !self.hasCertificate {
             return "\(self.node) asks for the administrators' token: name its file with "
                 + "'--token-file', or in STRATUSCTL_TOKEN_FILE"
         }
-        let request = error["accept"]?.int64.map { "accept \($0)" }
-        if let request, let accept = error["accept"]?.int64, reason.hasSuffix(request) {
+        if let accept = error.accept, reason.hasSuffix("accept \(accept)") {
+            let request = "accept \(accept)"
             return reason.dropLast(request.count) + "repeat the command with '--accept \(accept)'"
         }
         return reason

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCoding
 import StratusCommandLine
 import StratusHTTP
@@ -8,13 +9,11 @@ import Synchronization
 
 /// `stratusctl assets adopt`: brings copies back from the packs of another disk.
 struct AssetAdoption: AdminConversation {
-    private typealias Failure = AdminClient.Failure
+    let context: ControlContext
 
-    let invocation: Invocation
-    let client: AdminClient
-    let isJSON: Bool
+    init(_ context: ControlContext) { self.context = context }
 
-    static let definition = CommandDefinition(
+    static let command = ControlCommand(
         "adopt", "Take copies of files that are lost or missing from another disk",
         discussion: [
             "Reads the packs below DIRECTORY and writes nothing there. It is a node's data "
@@ -35,7 +34,8 @@ struct AssetAdoption: AdminConversation {
             .init(
                 "stratusctl assets adopt /mnt/old-node/data",
                 "The disk of a node that does not start any more")
-        ])
+        ],
+        run: AssetAdoption.run)
 
     /// Bodies that are asked about at a time.
     private static let askCountMax = 256
@@ -71,12 +71,12 @@ struct AssetAdoption: AdminConversation {
             let packs: FoundPacks
             do throws(SmallFile.Failure) { packs = try FoundPacks(in: folder) } catch {
                 tally.troubles += 1
-                try self.say("\(error)\n") { $0.member("trouble", "\(error)") }
+                try self.say(AdoptionTrouble { $0.trouble = "\(error)" }, "\(error)\n")
                 continue
             }
             for trouble in packs.troubles {
                 tally.troubles += 1
-                try self.say("\(trouble)\n") { $0.member("trouble", trouble) }
+                try self.say(AdoptionTrouble { $0.trouble = trouble }, "\(trouble)\n")
             }
             try await self.adopt(packs, &tally)
         }
@@ -94,11 +94,11 @@ struct AssetAdoption: AdminConversation {
             let needs = try await self.needs(of: asked, in: partition)
             left = left.dropFirst(needs.count)
             for (body, need) in zip(asked, needs) {
-                guard need["known"]?.bool == true else {
+                guard need.isKnown else {
                     tally.unknown += 1
                     continue
                 }
-                guard need["wanted"]?.bool == true else {
+                guard need.isWanted == true else {
                     tally.held += 1
                     continue
                 }
@@ -109,21 +109,16 @@ struct AssetAdoption: AdminConversation {
     }
 
     private func needs(of bodies: [BodyID], in partition: Int64)
-        async throws(AdminClient.Failure) -> [JSONValue]
+        async throws(AdminClient.Failure) -> [WantedRow]
     {
-        var json = JSONWriter()
-        json.object {
-            $0.member("partition", partition)
-            $0.key("bodies")
-            $0.beginArray()
-            for body in bodies { $0.write(String(body.raw, radix: 16)) }
-            $0.endArray()
+        let body = WantedBody {
+            $0.partition = partition
+            $0.bodies = bodies.map { String($0.raw, radix: 16) }
         }
-        let body = json.finish()
         let answer = try await self.repeated { () async throws(Failure) in
-            try await self.ask("POST", "/v1/assets/wanted", body: body)
+            try await self.ask("POST", "/v1/assets/wanted", body)
         }
-        let needs = ClusterFacts.array(try self.document(answer), "bodies")
+        let needs = (try answer.read() as Listing<WantedRow>).rows
         guard !needs.isEmpty, needs.count <= bodies.count else {
             throw Failure(.inputOutput, "the node's answer is not about what it was asked")
         }
@@ -131,25 +126,25 @@ struct AssetAdoption: AdminConversation {
     }
 
     private func adopt(
-        _ body: BodyID, _ need: JSONValue, _ packs: FoundPacks, _ tally: inout Tally
+        _ body: BodyID, _ need: WantedRow, _ packs: FoundPacks, _ tally: inout Tally
     ) async throws(AdminClient.Failure) {
         let name = String(body.raw, radix: 16)
         let partition = Int64(packs.group.raw) - 1
-        let (chunkCount, ordinals) = (need["chunks"]?.int64 ?? 0, packs.ordinals(of: body))
-        let isLost = need["lost"]?.bool == true
+        let (chunkCount, ordinals) = (need.chunks ?? 0, packs.ordinals(of: body))
+        let isLost = need.isLost == true
         func line(_ state: String, _ text: String, _ taken: Int64 = 0) throws(Failure) {
             try self.say(
+                AdoptionLine {
+                    $0.partition = partition
+                    $0.body = name
+                    $0.chunks = chunkCount
+                    $0.here = Int64(ordinals.count)
+                    $0.isLost = isLost
+                    $0.state = state
+                    $0.taken = taken
+                },
                 "partition \(partition): body \(name): \(ordinals.count) of \(chunkCount) chunks "
-                    + "are here: \(text)\n"
-            ) {
-                $0.member("partition", partition)
-                $0.member("body", name)
-                $0.member("chunks", chunkCount)
-                $0.member("here", Int64(ordinals.count))
-                $0.member("lost", isLost)
-                $0.member("state", state)
-                $0.member("taken", taken)
-            }
+                    + "are here: \(text)\n")
         }
         guard !self.invocation.flag("dry-run") else {
             return try line("wanted", isLost ? "it is lost" : "members lack some of it")
@@ -160,10 +155,10 @@ struct AssetAdoption: AdminConversation {
                     "POST", "/v1/assets/adopt?partition=\(partition)&body=\(name)",
                     stream: CopyStream(body, ordinals, packs)))
         }
-        let root = try self.document(answer)
-        let taken = root["taken"]?.int64 ?? 0
-        tally.unsound += Int(root["unsound"]?.int64 ?? 0)
-        let state = root["state"]?.string ?? ""
+        let adopted: AdoptedAnswer = try answer.read()
+        let taken = adopted.taken
+        tally.unsound += Int(adopted.unsound)
+        let state = adopted.state
         switch state {
         case "found":
             tally.found += 1
@@ -209,25 +204,24 @@ struct AssetAdoption: AdminConversation {
         text +=
             "; \(tally.held) are whole without this disk, \(tally.unknown) are named by no row\n"
         if tally.unsound > 0 { text += "\(tally.unsound) copies were not as their rows say\n" }
-        try self.say(text) {
-            $0.member("done", true)
-            $0.member("wanted", Int64(tally.wanted))
-            $0.member("found", Int64(tally.found))
-            $0.member("completed", Int64(tally.completed))
-            $0.member("incomplete", Int64(tally.incomplete))
-            $0.member("held", Int64(tally.held))
-            $0.member("unknown", Int64(tally.unknown))
-            $0.member("unsound", Int64(tally.unsound))
-            $0.member("troubles", Int64(tally.troubles))
-        }
+        try self.say(
+            AdoptionSummary {
+                $0.isDone = true
+                $0.wanted = Int64(tally.wanted)
+                $0.found = Int64(tally.found)
+                $0.completed = Int64(tally.completed)
+                $0.incomplete = Int64(tally.incomplete)
+                $0.held = Int64(tally.held)
+                $0.unknown = Int64(tally.unknown)
+                $0.unsound = Int64(tally.unsound)
+                $0.troubles = Int64(tally.troubles)
+            }, text)
     }
 
-    private func say(_ text: String, _ json: (inout JSONWriter) -> Void)
-        throws(AdminClient.Failure)
-    {
-        let said =
-            self.isJSON ? String(decoding: JSONWriter.line(json), as: UTF8.self) : text
-        guard Terminal.write(said) else { throw Failure(.inputOutput, "nobody reads the output") }
+    private func say(_ object: some NamedMembers, _ text: String) throws(AdminClient.Failure) {
+        guard self.show(object, text) == .success else {
+            throw Failure(.inputOutput, "nobody reads the output")
+        }
     }
 }
 

@@ -1,117 +1,135 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
+import StratusModel
+import StratusProcess
+import StratusRuntime
 
-/// `stratusctl cluster`, `node` and `partition`: the cluster as its system partition knows it.
-enum ClusterControlCommands {
-    static let definitions: [CommandDefinition] = [
-        CommandDefinition(
+/// `stratusctl cluster status`, `node list` and `partition list`: the cluster as its system partition
+/// knows it.
+struct ClusterControlCommands: AdminConversation {
+    let context: ControlContext
+
+    init(_ context: ControlContext) { self.context = context }
+
+    static let commands: [ControlCommand] = [
+        ControlCommand(
             "cluster", "The cluster a node is in",
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "status", "Nodes, replicas, moves, and problems with them",
                     examples: [
                         .init("stratusctl cluster status", "Any node of the cluster can answer")
-                    ])
+                    ],
+                    run: ClusterControlCommands.status)
             ] + MembershipCommands.clusterCommands),
-        CommandDefinition(
+        ControlCommand(
             "node", "The nodes of the cluster",
             subcommands: [
-                CommandDefinition(
-                    "list", "Every node: state, weight, rack, partitions and share of the data")
+                ControlCommand(
+                    "list", "Every node: state, weight, rack, partitions and share of the data",
+                    run: ClusterControlCommands.nodes)
             ] + MembershipCommands.nodeCommands),
-        CommandDefinition(
+        ControlCommand(
             "partition", "Partitions and their replicas",
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "list", "Every partition: its replicas and its leader",
                     options: [
                         .value("on", .text("NAME"), "Only partitions with a replica on this node"),
                         .flag(
                             "leaderless", nil, "Only partitions whose leader the node does not know"
                         ),
-                    ]),
-                PartitionOfCommand.definition,
+                    ],
+                    run: ClusterControlCommands.partitions),
+                PartitionOfCommand.command,
             ] + MembershipCommands.partitionCommands),
     ]
 
-    static func serves(_ path: [String]) -> Bool {
-        ["cluster", "node", "partition"].contains(path.first ?? "")
+    func status() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.tell { cluster, health in Self.status(cluster, health) }
     }
 
-    /// - Parameter health: `/v1/cluster/health`; nil if it did not come.
-    /// - Returns: nil when `--on` names no node.
-    static func text(_ invocation: Invocation, _ cluster: JSONValue, _ health: JSONValue?)
-        -> String?
-    {
-        switch invocation.path {
-        case ["cluster", "status"]: self.status(cluster, health)
-        case ["node", "list"]: self.nodes(cluster, health)
-        default: self.partitions(cluster, invocation)
+    func nodes() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.tell { cluster, health in Self.nodes(cluster, health) }
+    }
+
+    func partitions() async throws(AdminClient.Failure) -> ExitCode {
+        let only = self.invocation["on"]
+        let isLeaderless = self.invocation.flag("leaderless")
+        return try await self.tell { (cluster, _) throws(AdminClient.Failure) in
+            guard
+                let text = Self.partitions(cluster, on: only, onlyLeaderless: isLeaderless)
+            else { throw Failure(.usage, "there is no node of this name") }
+            return text
         }
     }
 
-    private static func array(_ value: JSONValue, _ key: String) -> [JSONValue] {
-        value[key]?.array.map(Array.init) ?? []
+    private func tell(
+        _ words: (ClusterAnswer, ClusterHealthAnswer?) throws(AdminClient.Failure) -> String
+    ) async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("GET", "/v1/cluster?lastKnown=1")
+        if self.isJSON { return self.show(answer.text + "\n") }
+        let cluster: ClusterAnswer = try answer.read()
+        if let remark = Self.remark(cluster) { Terminal.write(remark, to: Terminal.errors) }
+        let health = try? await self.client.send("GET", "/v1/cluster/health")
+        let seen: ClusterHealthAnswer? = health.flatMap {
+            $0.status == 200 ? try? $0.read() : nil
+        }
+        return self.show(try words(cluster, seen))
     }
 
+    // MARK: Words
+
     /// Said before what may be old.
-    static func remark(_ cluster: JSONValue) -> String? {
-        guard cluster["isCurrent"]?.bool == false else { return nil }
+    static func remark(_ cluster: ClusterAnswer) -> String? {
+        guard !cluster.isCurrent else { return nil }
         return
             "As last known: the system partition has no leader now. 'stratusctl doctor' says why.\n"
     }
 
-    private static func status(_ cluster: JSONValue, _ health: JSONValue?) -> String {
+    /// - Parameter health: nil if it did not come.
+    static func status(_ cluster: ClusterAnswer, _ health: ClusterHealthAnswer?) -> String {
         var table = TextTable([.init(""), .init("")])
-        table.append(["cluster", cluster["cluster"]?.string ?? ""])
-        table.append(["partitions", cluster["partitionCount"]?.numberText ?? ""])
-        table.append(["replicas", cluster["replicaCount"]?.numberText ?? ""])
-        table.append(["placement", "epoch " + (cluster["placementEpoch"]?.numberText ?? "")])
-        let partitions = self.array(cluster, "partitions")
-        let led = partitions.filter { $0["leader"]?.int64 != nil }.count
-        let idle = led < partitions.count ? "; a partition that nobody uses needs none" : ""
-        table.append(["leaders known", "\(led) of \(partitions.count)\(idle)"])
-        table.append(["moves", "\(self.array(cluster, "moves").count)"])
-        for shortfall in self.array(cluster, "shortfalls") {
-            table.append(["attention", shortfall.string ?? ""])
-        }
-        return table.write() + "\n" + self.nodes(cluster, health)
+        table.append(["cluster", cluster.cluster])
+        table.append(["partitions", "\(cluster.partitionCount)"])
+        table.append(["replicas", "\(cluster.replicaCount)"])
+        table.append(["placement", "epoch \(cluster.placementEpoch)"])
+        let count = cluster.partitions.count
+        let led = cluster.partitions.count { $0.leader != nil }
+        let idle = led < count ? "; a partition that nobody uses needs none" : ""
+        table.append(["leaders known", "\(led) of \(count)\(idle)"])
+        table.append(["moves", "\(cluster.moves.count)"])
+        for shortfall in cluster.shortfalls { table.append(["attention", shortfall]) }
+        return table.write() + "\n" + Self.nodes(cluster, health)
     }
 
-    private static func nodes(_ cluster: JSONValue, _ health: JSONValue?) -> String {
-        let seen = health.map { ClusterFacts.nodes($0) } ?? []
-        var table = TextTable([
-            .init("NODE", alignsRight: true), .init("NAME"), .init("ADDRESS"), .init("STATE"),
-            .init("UP"), .init("LAST HEARD"), .init("WEIGHT", alignsRight: true), .init("RACK"),
-            .init("PARTITIONS", alignsRight: true), .init("SHARE", alignsRight: true),
-        ])
-        for node in self.array(cluster, "nodes") {
-            let isHeard = node["wasHeard"]?.bool == true
-            table.append([
-                node["node"]?.numberText ?? "", node["name"]?.string ?? "",
-                node["address"]?.string ?? "",
-                (node["state"]?.string ?? "") + (isHeard ? "" : ", never heard of"),
-                Self.up(node, in: seen), Self.lastHeard(node, in: cluster),
-                node["weight"]?.numberText ?? "", node["rack"]?.string ?? "",
-                node["partitions"]?.numberText ?? "", self.share(node),
+    static func nodes(_ cluster: ClusterAnswer, _ health: ClusterHealthAnswer?) -> String {
+        TextTable.text(
+            cluster.nodes,
+            [
+                .init("NODE", alignsRight: true, \.node), .init("NAME", \.name),
+                .init("ADDRESS", \.address),
+                .init("STATE") { $0.state + ($0.wasHeard ? "" : ", never heard of") },
+                .init("UP") { Self.up($0, in: health) },
+                .init("LAST HEARD") { Self.lastHeard($0, in: cluster) },
+                .init("WEIGHT", alignsRight: true, \.weight), .init("RACK", \.rack),
+                .init("PARTITIONS", alignsRight: true, \.partitions),
+                .init("SHARE", alignsRight: true, text: Self.share),
             ])
-        }
-        return table.write()
     }
 
     /// Whether the node that was asked hears this one.
-    private static func up(_ node: JSONValue, in seen: [JSONValue]) -> String {
-        guard let found = seen.first(where: { $0["node"]?.int64 == node["node"]?.int64 }),
-            let isReachable = found["reachable"]?.bool
-        else { return "-" }
-        return isReachable ? "yes" : "NO"
+    private static func up(_ node: ClusterAnswer.Node, in health: ClusterHealthAnswer?) -> String {
+        guard let found = health?.nodes.first(where: { $0.node == node.node }) else { return "-" }
+        return found.isReachable ? "yes" : "NO"
     }
 
     /// How long ago the node that was asked heard this one. Heartbeats come several times a second,
     /// so a few seconds say nothing.
-    static func lastHeard(_ node: JSONValue, in cluster: JSONValue) -> String {
-        guard let now = cluster["wallMilliseconds"]?.int64 else { return "-" }
-        guard let heard = node["lastHeardMilliseconds"]?.int64 else { return "never" }
+    static func lastHeard(_ node: ClusterAnswer.Node, in cluster: ClusterAnswer) -> String {
+        guard let now = cluster.wallMilliseconds else { return "-" }
+        guard let heard = node.lastHeardMilliseconds else { return "never" }
         let (silence, isOutside) = now.subtractingReportingOverflow(heard)
         let seconds = isOutside ? 0 : max(0, silence / 1_000)
         return switch seconds {
@@ -124,31 +142,28 @@ enum ClusterControlCommands {
     }
 
     /// Formats a share with as many digits as are significant: a whole share has none.
-    private static func share(_ node: JSONValue) -> String {
-        guard let text = node["share"]?.numberText else { return "-" }
+    private static func share(_ node: ClusterAnswer.Node) -> String {
+        guard let text = node.share?.description else { return "-" }
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
-    private static func partitions(_ cluster: JSONValue, _ invocation: Invocation) -> String? {
-        var names: [Int64: String] = [:]
-        for node in self.array(cluster, "nodes") {
-            if let id = node["node"]?.int64 { names[id] = node["name"]?.string ?? "\(id)" }
-        }
-        let only = invocation["on"]
+    /// - Returns: nil when `only` names no node.
+    static func partitions(
+        _ cluster: ClusterAnswer, on only: String? = nil, onlyLeaderless: Bool = false
+    ) -> String? {
+        let names = cluster.names
         if let only, !names.values.contains(only) { return nil }
-        var table = TextTable([.init("PARTITION"), .init("REPLICAS"), .init("LEADER")])
-        for partition in self.array(cluster, "partitions") {
-            let replicas = self.array(partition, "replicas").compactMap(\.int64).map {
-                names[$0] ?? "\($0)"
-            }
-            let leader = partition["leader"]?.int64.map { names[$0] ?? "\($0)" }
-            if let only, !replicas.contains(only) { continue }
-            if invocation.flag("leaderless"), leader != nil { continue }
-            table.append([
-                partition["partition"]?.string ?? "", replicas.joined(separator: " "),
-                leader ?? "-",
-            ])
+        func words(_ replicas: [Int64]) -> [String] { replicas.map { names[$0] ?? "\($0)" } }
+        let shown = cluster.partitions.filter { partition in
+            if let only, !words(partition.replicas).contains(only) { return false }
+            return !onlyLeaderless || partition.leader == nil
         }
-        return table.write()
+        return TextTable.text(
+            shown,
+            [
+                .init("PARTITION", \.partition),
+                .init("REPLICAS") { words($0.replicas).joined(separator: " ") },
+                .init("LEADER") { $0.leader.map { words([$0])[0] } ?? "-" },
+            ])
     }
 }

@@ -1,25 +1,27 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
 import StratusProcess
+import StratusRuntime
 
 /// `stratusctl doctor`: asks the node for what ``Diagnosis`` judges, and shows the findings.
-struct DoctorCommand {
-    private typealias Failure = AdminClient.Failure
+struct DoctorCommand: AdminConversation {
+    let context: ControlContext
 
-    let client: AdminClient
-    let isJSON: Bool
+    init(_ context: ControlContext) { self.context = context }
 
-    /// - Parameter patience: how long to go on while there are findings. A node that does not
-    ///   answer is waited for as well.
-    func run(waiting patience: Duration) async throws(AdminClient.Failure) -> ExitCode {
+    /// Goes on for as long as it may while there are findings. A node that does not answer is waited
+    /// for as well.
+    func run() async throws(AdminClient.Failure) -> ExitCode {
+        let patience = self.invocation.duration("wait") ?? .zero
         var bar = ProgressBar(
             "Waiting until the doctor finds nothing",
             isTerminal: Terminal.isTerminal(Terminal.errors), width: Terminal.width)
         let clock = ContinuousClock()
         let start = clock.now
         while true {
-            let found: Result<[Diagnosis.Finding], AdminClient.Failure>
+            let found: Result<[DoctorFinding], AdminClient.Failure>
             do throws(AdminClient.Failure) { found = .success(try await self.findings()) } catch {
                 found = .failure(error)
             }
@@ -41,7 +43,7 @@ struct DoctorCommand {
     private static let pause = Duration.milliseconds(500)
 
     /// Whether waiting changes nothing: all is well, or the question was wrong.
-    private static func isFinal(_ found: Result<[Diagnosis.Finding], AdminClient.Failure>) -> Bool {
+    private static func isFinal(_ found: Result<[DoctorFinding], AdminClient.Failure>) -> Bool {
         switch found {
         case .success(let findings): findings.isEmpty
         case .failure(let failure):
@@ -50,16 +52,15 @@ struct DoctorCommand {
     }
 
     /// What is wrong now. A move that is under way takes five seconds to judge.
-    func findings() async throws(AdminClient.Failure) -> [Diagnosis.Finding] {
+    func findings() async throws(AdminClient.Failure) -> [DoctorFinding] {
         let first: Look
         do throws(AdminClient.Failure) { first = try await self.look() } catch {
             switch error.name {
-            case "NOT_FORMED": return [try await self.unformed()]
-            case "NOT_CLUSTERED":
-                switch await self.page("/v1/status", within: Self.lookPatience) {
-                case .success(let status): return Diagnosis.ofSingleNode(status)
-                case .failure(let failure): throw failure
-                }
+            case AdminCode.notFormed.rawValue: return [try await self.unformed()]
+            case AdminCode.notClustered.rawValue:
+                let status: Result<StatusAnswer, AdminClient.Failure> = await self.page(
+                    "/v1/status", within: Self.lookPatience)
+                return Diagnosis.findings(try status.get())
             default: throw error
             }
         }
@@ -67,35 +68,29 @@ struct DoctorCommand {
         case .withoutLeader(let finding): return [finding]
         case .whole(let cluster, let health):
             // A move is stuck if it is still the same one a while later.
-            guard !ClusterFacts.array(cluster, "moves").isEmpty else {
-                return Diagnosis(cluster: cluster, earlier: cluster, health: health).findings
+            guard !cluster.moves.isEmpty else {
+                return Diagnosis.findings(ClusterSight(cluster, earlier: cluster, health))
             }
             try? await Task.sleep(for: .seconds(5))
             switch try await self.look() {
             case .withoutLeader(let finding): return [finding]
             case .whole(let later, let health):
-                return Diagnosis(cluster: later, earlier: cluster, health: health).findings
+                return Diagnosis.findings(ClusterSight(later, earlier: cluster, health))
             }
         }
     }
 
     /// Why the cluster is not formed, in the words of the node.
-    private func unformed() async throws(AdminClient.Failure) -> Diagnosis.Finding {
+    private func unformed() async throws(AdminClient.Failure) -> DoctorFinding {
         let ready = try await self.client.send("GET", "/readyz")
         let reasons = ready.text.split(separator: "\n").dropFirst().joined(separator: "; ")
-        return Diagnosis.Finding(
-            alarm: .notReady,
-            what: "the cluster is not formed yet. The node says: \(reasons)",
-            advice:
-                "Start the other founders. Each needs the same 'cluster.peers' and the same secret, and must "
-                + "reach the others at the addresses of that list. Ask those that run too: "
-                + "'stratusctl --node URL doctor'.")
+        return Diagnosis.unformed.finding(["reasons": reasons])
     }
 
     private enum Look {
-        case whole(cluster: JSONValue, health: JSONValue)
+        case whole(cluster: ClusterAnswer, health: ClusterHealthAnswer)
         /// The nodes answer, but the cluster does not.
-        case withoutLeader(Diagnosis.Finding)
+        case withoutLeader(DoctorFinding)
     }
 
     /// Both pages, asked for side by side and for this long in all.
@@ -104,8 +99,10 @@ struct DoctorCommand {
         let end = clock.now + Self.lookPatience
         while true {
             let left = max(.milliseconds(100), end - clock.now)
-            async let clusterPage = self.page("/v1/cluster", within: left)
-            async let healthPage = self.page("/v1/cluster/health", within: left)
+            async let clusterPage: Result<ClusterAnswer, AdminClient.Failure> = self.page(
+                "/v1/cluster", within: left)
+            async let healthPage: Result<ClusterHealthAnswer, AdminClient.Failure> = self.page(
+                "/v1/cluster/health", within: left)
             let (health, cluster) = (await healthPage, await clusterPage)
             if case .success(let health) = health {
                 if case .success(let cluster) = cluster {
@@ -113,16 +110,14 @@ struct DoctorCommand {
                 }
                 if let finding = Diagnosis.withoutLeader(health) { return .withoutLeader(finding) }
             }
-            for page in [cluster, health] {
-                // Waiting does not form a cluster.
-                if case .failure(let failure) = page, failure.name == "NOT_FORMED" { throw failure }
+            let failures = [Self.failure(cluster), Self.failure(health)].compactMap(\.self)
+            // Waiting does not form a cluster.
+            if let failure = failures.first(where: { $0.name == AdminCode.notFormed.rawValue }) {
+                throw failure
             }
-            for page in [cluster, health] {
-                if case .failure(let failure) = page,
-                    failure.code != .temporary || clock.now + Self.lookPause >= end
-                {
-                    throw failure
-                }
+            for failure in failures
+            where failure.code != .temporary || clock.now + Self.lookPause >= end {
+                throw failure
             }
             try? await Task.sleep(for: Self.lookPause)
         }
@@ -131,43 +126,29 @@ struct DoctorCommand {
     private static let lookPatience = Duration.seconds(5)
     private static let lookPause = Duration.milliseconds(200)
 
-    private func page(_ path: String, within deadline: Duration) async -> Result<
-        JSONValue, AdminClient.Failure
-    > {
+    private static func failure<Page>(_ page: Result<Page, AdminClient.Failure>)
+        -> AdminClient.Failure?
+    {
+        if case .failure(let failure) = page { failure } else { nil }
+    }
+
+    private func page<Page: NamedMembers>(_ path: String, within deadline: Duration) async
+        -> Result<Page, AdminClient.Failure>
+    {
         do throws(AdminClient.Failure) {
             let answer = try self.client.require(
                 try await self.client.send("GET", path, deadline: deadline))
-            do throws(JSONError) {
-                return .success(try JSONDocument(parsing: answer.body).root)
-            } catch {
-                return .failure(Failure(.inputOutput, "the node's answer is not JSON"))
-            }
+            return .success(try answer.read())
         } catch { return .failure(error) }
     }
 
-    static func text(_ findings: [Diagnosis.Finding]) -> String {
+    static func text(_ findings: [DoctorFinding]) -> String {
         if findings.isEmpty { return "No problems found.\n" }
         return findings.map { "- \($0.what)\n  \($0.advice)\n" }.joined()
     }
 
-    private func tell(_ findings: [Diagnosis.Finding]) -> ExitCode {
-        if self.isJSON {
-            var json = JSONWriter()
-            json.object { json in
-                json.key("findings")
-                json.beginArray()
-                for finding in findings {
-                    json.object {
-                        $0.member("what", finding.what)
-                        $0.member("advice", finding.advice)
-                    }
-                }
-                json.endArray()
-            }
-            Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
-        } else {
-            Terminal.write(Self.text(findings))
-        }
+    private func tell(_ findings: [DoctorFinding]) -> ExitCode {
+        _ = self.show(DoctorAnswer { $0.findings = findings }, Self.text(findings))
         return findings.isEmpty ? .success : .refused
     }
 }

@@ -1,24 +1,28 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
 import StratusProcess
+import StratusRuntime
 
 /// `stratusctl documents`: what is in a person's documents, the locks on it and the links to it.
 struct DocumentCommands: AdminConversation {
-    let invocation: Invocation
-    let client: AdminClient
-    let isJSON: Bool
+    let context: ControlContext
 
-    static let definitions: [CommandDefinition] = [
-        CommandDefinition(
+    init(_ context: ControlContext) { self.context = context }
+
+    static let commands: [ControlCommand] = [
+        ControlCommand(
             "documents", "People's documents", options: PersonPlace.options,
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "list", "Every item with its path",
-                    options: [.value("path", .text("PATH"), "Only what is below this folder")]),
-                CommandDefinition(
-                    "usage", "Files, folders and bytes in the folder Documents and beside it"),
-                CommandDefinition(
+                    options: [.value("path", .text("PATH"), "Only what is below this folder")],
+                    run: DocumentCommands.list),
+                ControlCommand(
+                    "usage", "Files, folders and bytes in the folder Documents and beside it",
+                    run: DocumentCommands.usage),
+                ControlCommand(
                     "versions", "The contents of a file that wait to be settled",
                     positionals: [
                         PositionalDefinition("PATH", .text("PATH"), "the file's path")
@@ -28,93 +32,66 @@ struct DocumentCommands: AdminConversation {
                             "stratusctl documents versions --email ann@example.org "
                                 + "--container iCloud.org.example.app Documents/report.txt",
                             "To see which devices disagree")
-                    ]),
-                CommandDefinition("locks", "The locks that WebDAV clients hold"),
-                CommandDefinition(
+                    ],
+                    run: DocumentCommands.versions),
+                ControlCommand(
+                    "locks", "The locks that WebDAV clients hold",
+                    run: DocumentCommands.locks),
+                ControlCommand(
                     "unlock", "End a lock whose client does not come back",
                     positionals: [
                         PositionalDefinition(
                             "TOKEN", .text("TOKEN"), "its token in 'documents locks'")
-                    ]),
-                CommandDefinition(
-                    "publications", "The links by which anybody may read a file"),
-                CommandDefinition(
+                    ],
+                    run: DocumentCommands.unlock),
+                ControlCommand(
+                    "publications", "The links by which anybody may read a file",
+                    run: DocumentCommands.publications),
+                ControlCommand(
                     "withdraw", "End such a link",
                     positionals: [
                         PositionalDefinition(
                             "PUBLICATION", .text("ID"), "its ID in 'documents publications'")
-                    ]),
+                    ],
+                    run: DocumentCommands.withdraw),
             ])
     ]
 
-    static func serves(_ path: [String]) -> Bool { path.first == "documents" }
-
-    func run() async throws(AdminClient.Failure) -> ExitCode {
-        switch self.invocation.path {
-        case ["documents", "list"]:
-            let path = self.invocation["path"].map { "?path=" + PercentCoding.encode($0) } ?? ""
-            return try await self.table(
-                path, "items",
-                [
-                    ("PATH", "path"), ("KIND", "kind"), ("BYTES", "size"), ("EDITED", "edited"),
-                    ("DEVICE", "device"), ("CONFLICTS", "conflicts"),
-                ])
-        case ["documents", "usage"]:
-            return try await self.table(
-                "/usage", "parts",
-                [
-                    ("PART", "part"), ("FILES", "files"), ("FOLDERS", "folders"),
-                    ("BYTES", "bytes"), ("VERSIONS", "versions"),
-                ])
-        case ["documents", "versions"]:
-            return try await self.table(
-                "/versions?path=" + PercentCoding.encode(self.invocation.value("PATH")),
-                "versions",
-                [
-                    ("CONTENT", "contentTag"), ("STATE", "state"), ("BYTES", "size"),
-                    ("EDITED", "edited"), ("DEVICE", "device"),
-                ])
-        case ["documents", "locks"]:
-            return try await self.table(
-                "/locks", "locks",
-                [
-                    ("PATH", "path"), ("TOKEN", "token"), ("SCOPE", "scope"), ("DEPTH", "depth"),
-                    ("UNTIL", "until"),
-                ])
-        case ["documents", "unlock"]:
-            let token = PercentCoding.encode(self.invocation.value("TOKEN"))
-            _ = try await self.ask("DELETE", try self.target() + "/locks/" + token)
-            return self.show(self.isJSON ? "{}\n" : "unlocked\n")
-        case ["documents", "publications"]:
-            return try await self.table(
-                "/publications", "publications",
-                [
-                    ("PATH", "path"), ("PUBLICATION", "publication"), ("NAME", "name"),
-                    ("BYTES", "size"), ("UNTIL", "until"),
-                ])
-        case ["documents", "withdraw"]:
-            let id = PercentCoding.encode(self.invocation.value("PUBLICATION"))
-            _ = try await self.ask("DELETE", try self.target() + "/publications/" + id)
-            return self.show(self.isJSON ? "{}\n" : "withdrawn\n")
-        default:
-            preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
-        }
+    private func documents(_ rest: String) throws(AdminClient.Failure) -> String {
+        try self.storage("/documents" + rest)
     }
 
-    private func table(
-        _ path: String, _ key: String, _ columns: [(title: String, key: String)]
-    ) async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", try self.target() + path)
-        if self.isJSON { return self.show(answer.text + "\n") }
-        var table = TextTable(columns.map { .init($0.title) })
-        for row in try self.document(answer)[key]?.array.map(Array.init) ?? [] {
-            table.append(
-                columns.map { row[$0.key]?.string ?? row[$0.key]?.numberText ?? "" })
-        }
-        return self.show(table.write())
+    func list() async throws(AdminClient.Failure) -> ExitCode {
+        let path = self.invocation["path"].map { "?path=" + PercentCoding.encode($0) } ?? ""
+        return try await self.table(of: DocumentRow.self, try self.documents(path))
     }
 
-    private func target() throws(AdminClient.Failure) -> String {
-        try PersonPlace.path(self.invocation, "documents")
+    func usage() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.table(of: DocumentUseRow.self, try self.documents("/usage"))
+    }
+
+    func versions() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.table(
+            of: DocumentVersionRow.self,
+            try self.documents("/versions?path=" + self.encoded("PATH")))
+    }
+
+    func locks() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.table(of: DocumentLockRow.self, try self.documents("/locks"))
+    }
+
+    func unlock() async throws(AdminClient.Failure) -> ExitCode {
+        _ = try await self.ask("DELETE", try self.documents("/locks/" + self.encoded("TOKEN")))
+        return self.show(EmptyAnswer(), "unlocked\n")
+    }
+
+    func publications() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.table(of: PublicationRow.self, try self.documents("/publications"))
+    }
+
+    func withdraw() async throws(AdminClient.Failure) -> ExitCode {
+        _ = try await self.ask(
+            "DELETE", try self.documents("/publications/" + self.encoded("PUBLICATION")))
+        return self.show(EmptyAnswer(), "withdrawn\n")
     }
 }

@@ -13,16 +13,12 @@ extension IdentityCommands {
     private static let waitTime = OptionDefinition.value(
         "wait-time", .integer(1...86_400), "Seconds to wait; an hour by default")
 
-    static func serves(_ path: [String]) -> Bool {
-        Self.definitions.contains { $0.name == path.first }
-    }
-
-    static let definitions: [CommandDefinition] = [
-        CommandDefinition(
+    static let commands: [ControlCommand] = [
+        ControlCommand(
             "token", "API tokens, by which apps and pages name their container",
             options: Self.container,
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "create", "Make a token and print it; it is shown only once",
                     discussion: [
                         "A production token must say where sign-in may send its result: "
@@ -49,19 +45,23 @@ extension IdentityCommands {
                             "stratusctl token create --container iCloud.org.example.app --name web "
                                 + "--origins https://app.example.org",
                             "For a web page")
-                    ]),
-                CommandDefinition("list", "The container's tokens, with their IDs"),
-                CommandDefinition(
+                    ],
+                    run: IdentityCommands.createToken),
+                ControlCommand(
+                    "list", "The container's tokens, with their IDs",
+                    run: IdentityCommands.listTokens),
+                ControlCommand(
                     "revoke", "Revoke a token: every node refuses it within two seconds",
                     positionals: [
                         PositionalDefinition("ID", .text("ID"), "its ID in 'token list'")
-                    ]),
+                    ],
+                    run: IdentityCommands.revokeToken),
             ]),
-        CommandDefinition(
+        ControlCommand(
             "key", "Server-to-server keys",
             options: Self.container,
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "add", "Register a public key and print the key ID that requests send",
                     discussion: [
                         "The key must be an EC P-256 key in PEM form. Two live keys may have "
@@ -81,18 +81,22 @@ extension IdentityCommands {
                         .init(
                             "stratusctl key add --container iCloud.org.example.app --name import "
                                 + "--public-key public.pem", "To register it"),
-                    ]),
-                CommandDefinition("list", "The container's keys, and the user each acts as"),
-                CommandDefinition(
+                    ],
+                    run: IdentityCommands.addKey),
+                ControlCommand(
+                    "list", "The container's keys, and the user each acts as",
+                    run: IdentityCommands.listKeys),
+                ControlCommand(
                     "revoke", "Revoke a key: every node refuses it within two seconds",
                     positionals: [
                         PositionalDefinition("ID", .text("ID"), "its 64 hexadecimal digits")
-                    ]),
+                    ],
+                    run: IdentityCommands.revokeKey),
             ]),
-        CommandDefinition(
+        ControlCommand(
             "user", "People who sign in",
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "add", "Make an account and print its identifier",
                     options: [
                         Self.email,
@@ -104,14 +108,21 @@ extension IdentityCommands {
                         .value("family-name", .text("NAME"), "The family name"),
                         .flag(
                             "discoverable", nil, "Others who know the address may find this person"),
-                    ]),
-                CommandDefinition("list", "All accounts, by e-mail address"),
-                CommandDefinition(
-                    "show", "One person: names, sessions, record names", options: [Self.email]),
-                CommandDefinition(
-                    "disable", "Disable an account and end its sessions", options: [Self.email]),
-                CommandDefinition("enable", "Enable an account again", options: [Self.email]),
-                CommandDefinition(
+                    ],
+                    run: IdentityCommands.addUser),
+                ControlCommand(
+                    "list", "All accounts, by e-mail address",
+                    run: IdentityCommands.listUsers),
+                ControlCommand(
+                    "show", "One person: names, sessions, record names", options: [Self.email],
+                    run: IdentityCommands.showUser),
+                ControlCommand(
+                    "disable", "Disable an account and end its sessions", options: [Self.email],
+                    run: IdentityCommands.disableUser),
+                ControlCommand(
+                    "enable", "Enable an account again", options: [Self.email],
+                    run: IdentityCommands.enableUser),
+                ControlCommand(
                     "delete", "Erase a person: private data in every container, sessions, account",
                     discussion: [
                         "Prints what was erased, and what remains to be erased. No node serves any of "
@@ -126,16 +137,18 @@ extension IdentityCommands {
                             "wait", nil,
                             "Wait until every node has said that nothing is left on its disk"),
                         Self.waitTime,
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: IdentityCommands.deleteUser),
+                ControlCommand(
                     "erasures", "Show on which nodes' disks something erased is left",
                     discussion: [
                         "Exit code 1 while it is left somewhere, or a node does not answer."
                     ],
                     options: [
                         .flag("wait", nil, "Wait until nothing is left on any"), Self.waitTime,
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: IdentityCommands.erasures),
+                ControlCommand(
                     "export", "Print everything a container holds about a person, as JSON lines",
                     discussion: [
                         "With --assets the files go into a directory, one for each distinct file. "
@@ -159,19 +172,23 @@ extension IdentityCommands {
                             "stratusctl user export --email mara@example.org --container "
                                 + "iCloud.org.example.app --assets files > mara.jsonl",
                             "With the bytes of their files"),
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: ExportCommand.run),
+                ControlCommand(
                     "reset-link",
                     "Print the path of a page that sets a new password; it works once",
-                    options: [Self.email]),
-                CommandDefinition(
-                    "sign-out", "End every session of a person", options: [Self.email]),
-                CommandDefinition(
+                    options: [Self.email],
+                    run: IdentityCommands.makeResetLink),
+                ControlCommand(
+                    "sign-out", "End every session of a person", options: [Self.email],
+                    run: IdentityCommands.signOut),
+                ControlCommand(
                     "sign-in", "Print a web-auth token, for scripts and tests",
                     options: [Self.email] + Self.container + [
                         .flag("stay", nil, "Valid for two weeks without use instead of a day")
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: IdentityCommands.signIn),
+                ControlCommand(
                     "app-password",
                     "Passwords for programs that mount a person's documents",
                     discussion: [
@@ -180,7 +197,7 @@ extension IdentityCommands {
                     ],
                     options: [Self.email] + Self.container,
                     subcommands: [
-                        CommandDefinition(
+                        ControlCommand(
                             "add", "Make one and print it; it is shown only once",
                             options: [
                                 .value(
@@ -196,17 +213,21 @@ extension IdentityCommands {
                                     "stratusctl user app-password add --email ann@example.org "
                                         + "--container iCloud.org.example.app --label laptop",
                                     "To mount documents on a laptop")
-                            ]),
-                        CommandDefinition("list", "A person's app passwords, with their IDs"),
-                        CommandDefinition(
+                            ],
+                            run: IdentityCommands.addAppPassword),
+                        ControlCommand(
+                            "list", "A person's app passwords, with their IDs",
+                            run: IdentityCommands.listAppPasswords),
+                        ControlCommand(
                             "revoke", "Revoke one: every node refuses it within two seconds",
                             positionals: [
                                 PositionalDefinition(
                                     "ID", .text("ID"), "its ID in 'app-password list'")
-                            ]),
+                            ],
+                            run: IdentityCommands.revokeAppPassword),
                     ]),
             ]),
-        CommandDefinition(
+        ControlCommand(
             "role", "Custom roles of a container's users",
             discussion: [
                 "The schema defines roles and what they may do; these commands give them to "
@@ -214,16 +235,20 @@ extension IdentityCommands {
             ],
             options: Self.container,
             subcommands: [
-                CommandDefinition("list", "Users and their roles"),
-                CommandDefinition(
+                ControlCommand(
+                    "list", "Users and their roles",
+                    run: IdentityCommands.listMembers),
+                ControlCommand(
                     "grant", "Give a role to a user",
                     options: [Self.member],
-                    positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")]),
-                CommandDefinition(
+                    positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")],
+                    run: IdentityCommands.grantRole),
+                ControlCommand(
                     "revoke", "Take a role away from a user", options: [Self.member],
-                    positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")]),
+                    positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")],
+                    run: IdentityCommands.revokeRole),
             ]),
-        CommandDefinition(
+        ControlCommand(
             "explain-access",
             "Explain why somebody may or may not read, create or write records of a type",
             options: Self.container + [
@@ -234,20 +259,23 @@ extension IdentityCommands {
                         + "API token"),
                 .value(
                     "creator", .text("NAME"), "The record name of the user who created the record"),
-            ]),
-        CommandDefinition(
+            ],
+            run: IdentityCommands.explain),
+        ControlCommand(
             "sealing-key", "The keys that seal web-auth tokens, sign-in links and sync tokens",
             subcommands: [
-                CommandDefinition(
-                    "list", "Every key: which one seals, and which ones still open tokens"),
-                CommandDefinition(
+                ControlCommand(
+                    "list", "Every key: which one seals, and which ones still open tokens",
+                    run: IdentityCommands.listSealingKeys),
+                ControlCommand(
                     "rotate", "Make a new key; nobody is signed out",
                     discussion: [
                         "The new key seals once every node has read it, ten seconds later. "
                             + "Older keys still open the tokens that they sealed, until they are "
                             + "revoked."
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: IdentityCommands.rotateSealingKey),
+                ControlCommand(
                     "revoke",
                     "Revoke older keys: their tokens are refused everywhere within two "
                         + "seconds",
@@ -259,14 +287,16 @@ extension IdentityCommands {
                     options: [
                         .value("before", .integer(1...1_000_000), "Every key with a lower number"),
                         .flag("all", nil, "Make a new key and revoke all others"),
-                    ]),
+                    ],
+                    run: IdentityCommands.revokeSealingKeys),
             ]),
-        CommandDefinition(
+        ControlCommand(
             "audit", "Show the changes that administrators made",
             options: [
                 .value("limit", .integer(1...1_000), "Entries to show (default: 100)"),
                 .flag("verify", nil, "Check that no entry was changed, dropped or added"),
-            ]),
+            ],
+            run: IdentityCommands.audit),
     ]
 
     private static let member = OptionDefinition.value(

@@ -1,28 +1,32 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
 import StratusProcess
+import StratusRuntime
 
 /// `stratusctl key-value`: what a person's apps keep in the key-value store.
 struct KeyValueCommands: AdminConversation {
-    let invocation: Invocation
-    let client: AdminClient
-    let isJSON: Bool
+    let context: ControlContext
+
+    init(_ context: ControlContext) { self.context = context }
 
     private static let key = PositionalDefinition("KEY", .text("KEY"), "the key")
 
-    static let definitions: [CommandDefinition] = [
-        CommandDefinition(
+    static let commands: [ControlCommand] = [
+        ControlCommand(
             "key-value", "People's key-value stores", options: PersonPlace.options,
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "list", "Every key with its value",
                     discussion: [
                         "A value is shown with its type, as apps send it: {\"integer\":7}."
-                    ]),
-                CommandDefinition(
-                    "get", "The value of one key", positionals: [Self.key]),
-                CommandDefinition(
+                    ],
+                    run: KeyValueCommands.list),
+                ControlCommand(
+                    "get", "The value of one key", positionals: [Self.key],
+                    run: KeyValueCommands.get),
+                ControlCommand(
                     "set", "Set one key: the change goes to the person's devices",
                     positionals: [
                         Self.key,
@@ -36,95 +40,59 @@ struct KeyValueCommands: AdminConversation {
                                 + "--container iCloud.org.example.app theme "
                                 + "'{\"string\":\"dark\"}'",
                             "To correct a setting that a person cannot reach")
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: KeyValueCommands.set),
+                ControlCommand(
                     "remove", "Remove one key: the removal goes to the person's devices",
-                    positionals: [Self.key]),
-                CommandDefinition("devices", "The devices that have sent changes"),
+                    positionals: [Self.key],
+                    run: KeyValueCommands.remove),
+                ControlCommand(
+                    "devices", "The devices that have sent changes",
+                    run: KeyValueCommands.devices),
             ])
     ]
 
-    static func serves(_ path: [String]) -> Bool { path.first == "key-value" }
-
-    func run() async throws(AdminClient.Failure) -> ExitCode {
-        switch self.invocation.path {
-        case ["key-value", "list"]: return try await self.list()
-        case ["key-value", "get"]: return try await self.get()
-        case ["key-value", "set"]: return try await self.set()
-        case ["key-value", "remove"]: return try await self.remove()
-        case ["key-value", "devices"]: return try await self.devices()
-        default:
-            preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
-        }
+    func list() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("GET", try self.storage("/key-values"))
+        return try self.tell(answer) { (store: KeyValuesAnswer) in TextTable.text(store.values) }
     }
 
-    private func list() async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", try self.target())
-        if self.isJSON { return self.show(answer.text + "\n") }
-        var table = TextTable([.init("KEY"), .init("VALUE")])
-        for row in try self.document(answer)["values"]?.array.map(Array.init) ?? [] {
-            table.append([row["key"]?.string ?? "", Self.text(row["value"])])
+    func get() async throws(AdminClient.Failure) -> ExitCode {
+        let store: KeyValuesAnswer = try await self.ask("GET", try self.storage("/key-values"))
+            .read()
+        let key = self.invocation.value("KEY")
+        // Byte for byte: to Swift, texts that look the same are equal.
+        guard let row = store.values.last(where: { $0.key.utf8.elementsEqual(key.utf8) }) else {
+            throw Failure(.unavailable, "the store has no key '\(key)'")
         }
-        return self.show(table.write())
+        return self.show((row.value?.text ?? "") + "\n")
     }
 
-    private func get() async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", try self.target())
-        let key = Bytes(self.invocation.value("KEY").utf8)
-        for row in try self.document(answer)["values"]?.array.map(Array.init) ?? []
-        where row["key"]?.utf8 == key {
-            return self.show(Self.text(row["value"]) + "\n")
-        }
-        throw AdminClient.Failure(
-            .unavailable, "the store has no key '\(self.invocation.value("KEY"))'")
-    }
-
-    private func set() async throws(AdminClient.Failure) -> ExitCode {
+    func set() async throws(AdminClient.Failure) -> ExitCode {
         let value = Bytes(self.invocation.value("VALUE").utf8)
         guard let document = try? JSONDocument(parsing: value), document.root.object != nil else {
-            throw AdminClient.Failure(
-                .usage, "VALUE is an object of JSON with one member, for instance {\"integer\":7}")
+            throw Failure(
+                .usage,
+                "VALUE is an object of JSON with one member, for instance {\"integer\":7}")
         }
-        var json = JSONWriter()
-        json.object {
-            $0.member("key", self.invocation.value("KEY"))
-            $0.key("value")
-            $0.write(raw: value)
-        }
-        _ = try await self.ask("POST", try self.target(), body: json.finish())
-        return self.show(self.isJSON ? "{}\n" : "set\n")
+        return try await self.change(said: "set") { $0.value = RawJSON(value) }
     }
 
-    private func remove() async throws(AdminClient.Failure) -> ExitCode {
-        var json = JSONWriter()
-        json.object {
-            $0.member("key", self.invocation.value("KEY"))
-            $0.member("removed", true)
-        }
-        _ = try await self.ask("POST", try self.target(), body: json.finish())
-        return self.show(self.isJSON ? "{}\n" : "removed\n")
+    func remove() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.change(said: "removed") { $0.isRemoved = true }
     }
 
-    private func devices() async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", try self.target() + "/devices")
-        if self.isJSON { return self.show(answer.text + "\n") }
-        var table = TextTable([
-            .init("DEVICE"), .init("LAST BATCH", alignsRight: true), .init("LAST SEEN"),
-        ])
-        for row in try self.document(answer)["devices"]?.array.map(Array.init) ?? [] {
-            table.append(
-                ["device", "lastBatch", "lastSeen"].map {
-                    row[$0]?.string ?? row[$0]?.numberText ?? ""
-                })
-        }
-        return self.show(table.write())
+    private func change(said: String, _ fill: (inout KeyValueBody) -> Void)
+        async throws(AdminClient.Failure) -> ExitCode
+    {
+        var body = KeyValueBody()
+        body.key = self.invocation.value("KEY")
+        fill(&body)
+        _ = try await self.ask("POST", try self.storage("/key-values"), body)
+        return self.show(EmptyAnswer(), said + "\n")
     }
 
-    private static func text(_ value: JSONValue?) -> String {
-        value.map { String(decoding: $0.source, as: UTF8.self) } ?? ""
-    }
-
-    private func target() throws(AdminClient.Failure) -> String {
-        try PersonPlace.path(self.invocation, "key-values")
+    func devices() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.table(of: DeviceRow.self, try self.storage("/key-values/devices"))
     }
 }

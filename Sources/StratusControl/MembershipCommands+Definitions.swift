@@ -10,48 +10,47 @@ extension MembershipCommands {
     private static let noWait = OptionDefinition.flag(
         "no-wait", nil, "Return at once; 'cluster status' shows the progress")
 
-    static let paths: [[String]] = [
-        ["cluster", "join-token"], ["cluster", "certificate", "withdraw"],
-        ["cluster", "certificate", "restore"], ["cluster", "certificate", "list"],
-        ["node", "drain"], ["node", "undrain"], ["node", "remove"],
-        ["node", "replace"], ["node", "weight"], ["partition", "show"], ["partition", "move"],
-        ["partition", "leader"], ["doctor"], ["top"],
-    ]
-
-    static let clusterCommands = [
-        CommandDefinition(
+    static let clusterCommands: [ControlCommand] = [
+        ControlCommand(
             "join-token", "Make a token that lets one node join; it is shown only once",
             options: [
                 .value("valid", .duration, default: "1h", "How long it is valid")
             ],
-            examples: [.init("stratusctl cluster join-token > d.token", "For the new node's file")]),
-        CommandDefinition(
+            examples: [.init("stratusctl cluster join-token > d.token", "For the new node's file")],
+            run: MembershipCommands.joinToken),
+        ControlCommand(
             "certificate", "Withdraw certificates of nodes, for instance stolen ones",
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "withdraw", "Let no peer take this certificate any more",
                     discussion: [
                         "Every node closes the connections that the certificate opened, and takes "
                             + "no new ones. Give the node a new certificate first, if it still runs. "
                             + "'openssl x509 -in FILE -noout -fingerprint -sha256' prints the "
                             + "fingerprint."
-                    ], positionals: [Self.fingerprint]),
-                CommandDefinition(
-                    "restore", "Take a withdrawal back", positionals: [Self.fingerprint]),
-                CommandDefinition("list", "Show the withdrawn certificates"),
+                    ], positionals: [Self.fingerprint],
+                    run: MembershipCommands.withdrawCertificate),
+                ControlCommand(
+                    "restore", "Take a withdrawal back", positionals: [Self.fingerprint],
+                    run: MembershipCommands.restoreCertificate),
+                ControlCommand(
+                    "list", "Show the withdrawn certificates",
+                    run: MembershipCommands.listCertificates),
             ]),
     ]
 
     private static let fingerprint = PositionalDefinition(
         "FINGERPRINT", .text("HEX"), "SHA-256 of the certificate, with or without colons")
 
-    static let nodeCommands = [
-        CommandDefinition(
+    static let nodeCommands: [ControlCommand] = [
+        ControlCommand(
             "drain", "Move all replicas off a node; it stays a member",
-            options: [Self.accept, Self.noWait], positionals: [Self.name]),
-        CommandDefinition(
-            "undrain", "Let a node hold replicas again", positionals: [Self.name]),
-        CommandDefinition(
+            options: [Self.accept, Self.noWait], positionals: [Self.name],
+            run: MembershipCommands.drain),
+        ControlCommand(
+            "undrain", "Let a node hold replicas again", positionals: [Self.name],
+            run: MembershipCommands.undrain),
+        ControlCommand(
             "remove", "Move all replicas off a node, then remove it for good",
             discussion: [
                 "With --now, the node is removed at once, with the replicas it still holds. "
@@ -62,8 +61,9 @@ extension MembershipCommands {
                 .flag("now", nil, "Remove it at once, with the replicas it holds"), Self.accept,
                 Self.noWait,
             ], positionals: [Self.name],
-            examples: [.init("stratusctl node remove e", "Before the machine is switched off")]),
-        CommandDefinition(
+            examples: [.init("stratusctl node remove e", "Before the machine is switched off")],
+            run: MembershipCommands.remove),
+        ControlCommand(
             "replace", "Move all replicas off a node whose successor has joined, then remove it",
             discussion: [
                 "The successor must join first, under a name of its own. The old node need "
@@ -73,21 +73,24 @@ extension MembershipCommands {
             positionals: [
                 PositionalDefinition("OLD", .text("NODE"), "the node to remove"),
                 PositionalDefinition("NEW", .text("NODE"), "its successor, which has joined"),
-            ]),
-        CommandDefinition(
+            ],
+            run: MembershipCommands.replace),
+        ControlCommand(
             "weight", "Change how much data a node holds, relative to the others",
             options: [.value("rack", .text("RACK"), "Change its rack too")],
             positionals: [
                 Self.name,
                 PositionalDefinition("WEIGHT", .text("N"), "1 to 100000; a new node has 100"),
-            ]),
+            ],
+            run: MembershipCommands.weight),
     ]
 
-    static let partitionCommands = [
-        CommandDefinition(
+    static let partitionCommands: [ControlCommand] = [
+        ControlCommand(
             "show", "One partition: replicas, leader, lag, and its move",
-            positionals: [Self.partition]),
-        CommandDefinition(
+            positionals: [Self.partition],
+            run: MembershipCommands.showPartition),
+        ControlCommand(
             "move", "Move one replica to another node",
             discussion: [
                 "The planner keeps the nodes balanced: if this move unbalances them, others "
@@ -97,15 +100,17 @@ extension MembershipCommands {
                 .value("from", .text("NODE"), required: true, "The node that gives up its replica"),
                 .value("to", .text("NODE"), required: true, "The node that gets a replica"),
                 Self.noWait,
-            ], positionals: [Self.partition]),
-        CommandDefinition(
+            ], positionals: [Self.partition],
+            run: MembershipCommands.movePartition),
+        ControlCommand(
             "leader", "Transfer a partition's leadership to another of its replicas",
             options: [.value("to", .text("NODE"), required: true, "The node that is to lead")],
-            positionals: [Self.partition]),
+            positionals: [Self.partition],
+            run: MembershipCommands.moveLeader),
     ]
 
-    static let definitions = [
-        CommandDefinition(
+    static let commands: [ControlCommand] = [
+        ControlCommand(
             "doctor",
             "Find problems of the cluster and say what to do: exit code 1 if there are any",
             options: [
@@ -116,12 +121,14 @@ extension MembershipCommands {
             examples: [
                 .init("stratusctl doctor", "When something is odd, and before an upgrade"),
                 .init("stratusctl doctor --wait 60s", "Between two nodes of an upgrade"),
-            ]),
-        CommandDefinition(
+            ],
+            run: DoctorCommand.run),
+        ControlCommand(
             "top", "Show the nodes of the cluster continuously, until interrupted",
             options: [
                 .value("every", .duration, default: "2s", "The time between two updates"),
                 .value("count", .text("N"), "Stop after this many updates"),
-            ]),
+            ],
+            run: TopCommand.run),
     ]
 }

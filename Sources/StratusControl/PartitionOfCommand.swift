@@ -1,15 +1,17 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
 import StratusProcess
+import StratusRuntime
 
 /// `stratusctl partition of`: where a user's private database, or one zone of it, lies.
-struct PartitionOfCommand {
-    let invocation: Invocation
-    let client: AdminClient
-    let isJSON: Bool
+struct PartitionOfCommand: AdminConversation {
+    let context: ControlContext
 
-    static let definition = CommandDefinition(
+    init(_ context: ControlContext) { self.context = context }
+
+    static let command = ControlCommand(
         "of", "The partitions that a user's private database, or one zone of it, lies in",
         discussion: [
             "A private database lies whole in one partition, its home, unless its container was "
@@ -29,38 +31,13 @@ struct PartitionOfCommand {
             .init(
                 "stratusctl partition of --container iCloud.org.example.teams --owner _1f2e "
                     + "--zone Boards", "Then 'stratusctl partition show' says who leads it")
-        ])
-
-    static func serves(_ path: [String]) -> Bool { path == ["partition", "of"] }
+        ],
+        run: PartitionOfCommand.run)
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
-        let name = self.invocation.value("container")
-        guard ContainerReference.isName(name) else {
-            throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
-        }
-        var target =
-            "/v1/containers/" + PercentCoding.encode(name) + "/environments/"
-            + self.invocation.value("environment") + "/places?owner="
-            + PercentCoding.encode(self.invocation.value("owner"))
+        try self.context.requireContainer()
+        var target = self.place("/places?owner=" + self.encoded("owner"))
         if let zone = self.invocation["zone"] { target += "&zone=" + PercentCoding.encode(zone) }
-        let answer = try self.client.require(try await self.client.send("GET", target))
-        if self.isJSON {
-            let text = String(decoding: answer.body, as: UTF8.self)
-            return Terminal.write(text + "\n") ? .success : .inputOutput
-        }
-        let document: JSONValue
-        do throws(JSONError) { document = try JSONDocument(parsing: answer.body).root } catch {
-            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
-        }
-        var table = TextTable([
-            .init("PART"), .init("PARTITION", alignsRight: true), .init("IN USE"),
-        ])
-        for place in document["places"]?.array.map(Array.init) ?? [] {
-            table.append([
-                place["part"]?.string ?? "", place["partition"]?.string ?? "0",
-                place["inUse"]?.bool == true ? "yes" : "no",
-            ])
-        }
-        return Terminal.write(table.write()) ? .success : .inputOutput
+        return try await self.table(of: PlaceAnswer.self, target)
     }
 }

@@ -1,6 +1,9 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
+import StratusProcess
+import StratusRuntime
 
 /// A person in a container, as commands about somebody's storage name them.
 enum PersonPlace {
@@ -11,17 +14,12 @@ enum PersonPlace {
             "environment", .choice(["development", "production"]), default: "development",
             "The environment"),
     ]
+}
 
+extension AdminConversation {
     /// The path of the person's storage of one kind.
-    static func path(_ invocation: Invocation, _ storage: String) throws(AdminClient.Failure)
-        -> String
-    {
-        let name = invocation.value("container")
-        guard ContainerReference.isName(name) else {
-            throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
-        }
-        return "/v1/containers/" + PercentCoding.encode(name)
-            + "/environments/\(invocation.value("environment"))/users/"
-            + PercentCoding.encode(invocation.value("email")) + "/" + storage
+    func storage(_ rest: String) throws(AdminClient.Failure) -> String {
+        try self.context.requireContainer()
+        return self.place("/users/" + self.encoded("email") + rest)
     }
 }

@@ -15,14 +15,14 @@ extension PushCommands {
         .value("key-id", .text("ID"), required: true, "The key's ten letters and digits"),
     ]
 
-    static let definitions: [CommandDefinition] = [
-        CommandDefinition(
+    static let commands: [ControlCommand] = [
+        ControlCommand(
             "push", "Keys of push providers, and what is sent to them",
             subcommands: [
-                CommandDefinition(
+                ControlCommand(
                     "apns", "Keys for Apple's push service",
                     subcommands: [
-                        CommandDefinition(
+                        ControlCommand(
                             "add", "Give a container a key, or exchange one of the same name",
                             discussion: [
                                 "The key is a .p8 file from Apple. It is sealed at the container's "
@@ -43,12 +43,15 @@ extension PushCommands {
                                     "stratusctl push apns add --container iCloud.org.example.app "
                                         + "--team DEF123GHIJ --key-id ABC123DEFG --key-file key.p8 "
                                         + "--topics org.example.app", "For one app")
-                            ]),
-                        CommandDefinition(
-                            "list", "The container's keys", options: Self.place),
-                        CommandDefinition(
-                            "remove", "Remove a key", options: Self.place + Self.key),
-                        CommandDefinition(
+                            ],
+                            run: PushCommands.addKey),
+                        ControlCommand(
+                            "list", "The container's keys", options: Self.place,
+                            run: PushCommands.listKeys),
+                        ControlCommand(
+                            "remove", "Remove a key", options: Self.place + Self.key,
+                            run: PushCommands.removeKey),
+                        ControlCommand(
                             "check", "Send to a device that nobody has, and explain the answer",
                             discussion: [
                                 "The answer proves the key, the team, the topic and the network. "
@@ -59,12 +62,13 @@ extension PushCommands {
                                 .value(
                                     "apns-environment", .choice(["development", "production"]),
                                     "The host to ask; else the one of the environment"),
-                            ]),
+                            ],
+                            run: PushCommands.check),
                     ]),
-                CommandDefinition(
+                ControlCommand(
                     "vapid", "Keys for Web Push",
                     subcommands: [
-                        CommandDefinition(
+                        ControlCommand(
                             "create", "Make the container's first key and print its public part",
                             options: Self.place + [
                                 .value(
@@ -77,11 +81,13 @@ extension PushCommands {
                                         + "iCloud.org.example.app --contact "
                                         + "mailto:push@example.org",
                                     "Pages subscribe with the printed key")
-                            ]),
-                        CommandDefinition(
+                            ],
+                            run: PushCommands.createVAPID),
+                        ControlCommand(
                             "show", "The container's keys, without their secrets",
-                            options: Self.place),
-                        CommandDefinition(
+                            options: Self.place,
+                            run: PushCommands.showVAPID),
+                        ControlCommand(
                             "rotate", "Make the next key and print its public part",
                             discussion: [
                                 "Browsers that subscribed with one of the last three keys before "
@@ -89,15 +95,17 @@ extension PushCommands {
                             ],
                             options: Self.place + [
                                 .value("contact", .text("URL"), "Another contact than before")
-                            ]),
+                            ],
+                            run: PushCommands.rotateVAPID),
                     ]),
-                CommandDefinition(
+                ControlCommand(
                     "status", "What this node sends, and the state of each way to a provider",
                     discussion: [
                         "Each node of a cluster sends for the databases that it leads. Ask each "
                             + "of them."
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: PushCommands.status),
+                ControlCommand(
                     "trace", "Recent pushes of this node: from a change to its verdict",
                     discussion: [
                         "A node remembers its last 4,096 pushes, at most 2 MiB, until it ends. "
@@ -108,16 +116,18 @@ extension PushCommands {
                         .value("event", .text("N"), "Only pushes about the event of this number"),
                         .value("user", .text("NAME"), "Only pushes to this user's devices"),
                         .value("limit", .integer(1...1_000), "Pushes to show (default: 100)"),
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: PushCommands.trace),
+                ControlCommand(
                     "devices", "A user's devices and poll tokens",
                     discussion: [
                         "Shows what stands in the way of each, never its address. 'behind' counts "
                             + "events of the user's databases since the device was last told or "
                             + "looked after; most events concern no subscription."
                     ],
-                    options: Self.place + Self.user),
-                CommandDefinition(
+                    options: Self.place + Self.user,
+                    run: PushCommands.devices),
+                ControlCommand(
                     "send", "Send a text to one device of a user",
                     discussion: [
                         "It goes past everything that waits, over a connection of its own, and "
@@ -134,8 +144,9 @@ extension PushCommands {
                         .init(
                             "stratusctl push send --container iCloud.org.example.app --user _ab12 "
                                 + "--device 427a98 --alert Hello", "To one of several devices")
-                    ]),
-                CommandDefinition(
+                    ],
+                    run: PushCommands.send),
+                ControlCommand(
                     "explain", "Why a record's change would reach a user's devices, or not",
                     discussion: [
                         "Asks each subscription by the code that matches changes, with the record "
@@ -151,10 +162,14 @@ extension PushCommands {
                         .value(
                             "change", .choice(["create", "update", "delete"]), default: "update",
                             "What would happen to it"),
-                    ]),
-                CommandDefinition(
-                    "pause", "Send nothing for a container; changes wait", options: Self.place),
-                CommandDefinition("resume", "Send again", options: Self.place),
+                    ],
+                    run: PushCommands.explain),
+                ControlCommand(
+                    "pause", "Send nothing for a container; changes wait", options: Self.place,
+                    run: PushCommands.pause),
+                ControlCommand(
+                    "resume", "Send again", options: Self.place,
+                    run: PushCommands.resume),
             ])
     ]
 }

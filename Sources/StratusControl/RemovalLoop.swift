@@ -1,5 +1,5 @@
+import StratusAdminModel
 import StratusCommandLine
-import StratusHTTP
 import StratusProcess
 
 /// Asks a node for one piece of a removal after the other, until it says that nothing is left.
@@ -10,8 +10,8 @@ struct RemovalLoop {
 
     /// - Returns: the last piece's answer.
     mutating func run(
-        _ piece: () async throws(AdminClient.Failure) -> JSONValue
-    ) async throws(AdminClient.Failure) -> JSONValue {
+        _ piece: () async throws(AdminClient.Failure) -> RemovalAnswer
+    ) async throws(AdminClient.Failure) -> RemovalAnswer {
         var bar = ProgressBar(
             "Removing", isTerminal: Terminal.isTerminal(Terminal.errors), width: Terminal.width)
         defer { if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) } }
@@ -20,18 +20,18 @@ struct RemovalLoop {
         // Every piece removes something or ends it, so this ends; what fails is begun again by
         // whoever asks.
         while true {
-            let document = try await piece()
-            self.users += document["users"]?.int64 ?? 0
-            self.zones += document["zones"]?.int64 ?? 0
-            self.records += document["records"]?.int64 ?? 0
-            if document["isDone"]?.bool == true { return document }
+            let answer = try await piece()
+            self.users += answer.users
+            self.zones += answer.zones
+            self.records += answer.records
+            if answer.isDone { return answer }
             if let line = bar.update(
                 done: Int(clamping: self.records), total: nil, unit: "records",
                 elapsed: clock.now - start)
             {
                 Terminal.write(line, to: Terminal.errors)
             }
-            let wait = document["waitMilliseconds"]?.int64 ?? 0
+            let wait = answer.waitMilliseconds
             if wait > 0 { try? await Task.sleep(for: .milliseconds(min(max(wait, 50), 1_000))) }
         }
     }

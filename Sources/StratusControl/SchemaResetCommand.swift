@@ -1,15 +1,18 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
+import StratusModel
 import StratusProcess
+import StratusRuntime
 
 /// `stratusctl schema reset`: a development environment back to production's schema and to no
 /// records.
 struct SchemaResetCommand: AdminConversation {
-    let invocation: Invocation
-    let client: AdminClient
-    let isJSON: Bool
+    let context: ControlContext
 
-    static let definition = CommandDefinition(
+    init(_ context: ControlContext) { self.context = context }
+
+    static let command = ControlCommand(
         "reset", "Reset development to production's schema and remove all its records",
         discussion: [
             "Removes every record and zone of the development environment, in the public and "
@@ -31,61 +34,48 @@ struct SchemaResetCommand: AdminConversation {
             .init(
                 "stratusctl schema reset --container iCloud.org.example.app --confirm "
                     + "iCloud.org.example.app", "To begin anew"),
-        ])
+        ],
+        run: SchemaResetCommand.run)
 
-    /// - Parameter target: the path of the reset.
-    func run(_ target: String) async throws(AdminClient.Failure) -> ExitCode {
+    func run() async throws(AdminClient.Failure) -> ExitCode {
+        try SchemaCommands(self.context).requireContainer()
         guard self.invocation.value("environment") == "development" else {
-            throw AdminClient.Failure(.usage, "production is never reset")
+            throw Failure(.usage, "production is never reset")
         }
+        let target = self.place("/schema/reset")
         if self.invocation.flag("dry-run") {
-            let answer = try await self.ask(target + "?dryRun=1")
-            if self.isJSON { return self.show(answer.text + "\n") }
-            return self.show(try self.lines(answer, end: "nothing was changed"))
+            let answer = try await self.ask("POST", target + "?dryRun=1")
+            return try self.tell(answer) { Self.lines($0, end: "nothing was changed") }
         }
         guard let confirmed = self.invocation["confirm"] else {
-            throw AdminClient.Failure(
+            throw Failure(
                 .usage, "repeat the container's name with '--confirm', or look with '--dry-run'")
         }
         try ContainerCommands.confirm(confirmed, self.invocation.value("container"))
-        let begun = try await self.ask(target + "?confirm=" + PercentCoding.encode(confirmed))
+        let begun = try await self.ask(
+            "POST", target + "?confirm=" + PercentCoding.encode(confirmed))
         if !self.isJSON {
             _ = self.show(
-                try self.lines(begun, end: "every request is refused until the records are removed")
+                Self.lines(
+                    try begun.read(), end: "every request is refused until the records are removed")
             )
         }
         var removal = RemovalLoop()
-        let document = try await removal.run { () throws(AdminClient.Failure) in
-            try self.document(try await self.ask(target + "/piece"))
+        let last = try await removal.run { () throws(AdminClient.Failure) in
+            try await self.ask("POST", target + "/piece").read()
         }
-        return self.receipt(
-            version: document["version"]?.int64 ?? 0, zones: removal.zones,
-            records: removal.records)
-    }
-
-    private func receipt(version: Int64, zones: Int64, records: Int64) -> ExitCode {
-        if self.isJSON {
-            var json = JSONWriter()
-            json.object {
-                $0.member("version", version)
-                $0.member("zones", zones)
-                $0.member("records", records)
-            }
-            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
+        let receipt = ResetReceipt {
+            $0.version = last.version ?? 0
+            $0.zones = removal.zones
+            $0.records = removal.records
         }
         return self.show(
-            "removed \(records) records and \(zones) custom zones; version \(version) is in "
-                + "force\n")
+            receipt,
+            "removed \(receipt.records) records and \(receipt.zones) custom zones; version "
+                + "\(receipt.version) is in force\n")
     }
 
-    private func lines(_ answer: AdminClient.Answer, end: String) throws(AdminClient.Failure)
-        -> String
-    {
-        let changes = try self.document(answer)["changes"]?.array.map { $0.compactMap(\.string) }
-        return ((changes ?? []) + [end]).map { $0 + "\n" }.joined()
-    }
-
-    private func ask(_ path: String) async throws(AdminClient.Failure) -> AdminClient.Answer {
-        try self.client.require(try await self.client.send("POST", path, body: []))
+    private static func lines(_ answer: ResetAnswer, end: String) -> String {
+        (answer.changes + [end]).map { $0 + "\n" }.joined()
     }
 }

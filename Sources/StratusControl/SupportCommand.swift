@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
@@ -9,8 +10,8 @@ import StratusRuntime
 ///
 /// One node is asked, and asks the others. A part that cannot be had is a file that says why: the
 /// command is for times when something does not work.
-struct SupportCommand {
-    static let definition = CommandDefinition(
+struct SupportCommand: AdminConversation {
+    static let command = ControlCommand(
         "support", "Collect everything about the nodes that helps to find a problem, in one file",
         discussion: [
             "Writes a tar archive: what the doctor finds, the cluster and its health, and of every "
@@ -24,11 +25,12 @@ struct SupportCommand {
                 "output", .file,
                 "Where to write it; it must not exist (default: stratus-support-TIME.tar)")
         ],
-        examples: [.init("stratusctl support --output problem.tar", "To look at it elsewhere")])
+        examples: [.init("stratusctl support --output problem.tar", "To look at it elsewhere")],
+        run: SupportCommand.run)
 
-    let invocation: Invocation
-    let client: AdminClient
-    let isJSON: Bool
+    let context: ControlContext
+
+    init(_ context: ControlContext) { self.context = context }
 
     /// Nodes and parts beyond this are left out: no cluster has as many.
     private static let nodeCountMax = 1_000
@@ -83,7 +85,7 @@ struct SupportCommand {
 
     private func findings() async -> String {
         do throws(AdminClient.Failure) {
-            let doctor = DoctorCommand(client: self.client, isJSON: false)
+            let doctor = DoctorCommand(self.context)
             return DoctorCommand.text(try await doctor.findings())
         } catch { return "The doctor could not be asked: \(error)\n" }
     }
@@ -105,18 +107,14 @@ struct SupportCommand {
 
     /// The names of the cluster's members.
     private static func members(_ cluster: Bytes) -> [String] {
-        guard let root = try? JSONDocument(parsing: cluster).root else { return [] }
-        return ClusterFacts.nodes(root).filter { $0["state"]?.string != "removed" }
-            .compactMap { $0["name"]?.string }.filter(NodeName.isName)
+        guard let cluster = try? ClusterAnswer(reading: cluster) else { return [] }
+        return cluster.nodes.filter(\.isMember).map(\.name).filter(NodeName.isName)
             .prefix(Self.nodeCountMax).map { String($0.prefix(40)) }
     }
 
     private static func files(_ answer: Bytes) -> [(name: String, contents: Bytes)] {
-        guard let root = try? JSONDocument(parsing: answer).root else { return [] }
-        return ClusterFacts.array(root, "files").compactMap { file in
-            guard let name = file["name"]?.string, Self.isPlain(name) else { return nil }
-            return (name, Bytes((file["text"]?.string ?? "").utf8))
-        }
+        guard let listing = try? Listing<SupportText>(reading: answer) else { return [] }
+        return listing.rows.filter { Self.isPlain($0.name) }.map { ($0.name, Bytes($0.text.utf8)) }
     }
 
     /// A name that stays inside the archive's folder.
@@ -129,23 +127,17 @@ struct SupportCommand {
     }
 
     private func tell(_ path: String, size: Int, fileCount: Int, missing: [String]) -> ExitCode {
-        if self.isJSON {
-            var json = JSONWriter()
-            json.object {
-                $0.member("path", path)
-                $0.member("bytes", size)
-                $0.member("files", fileCount)
-                $0.key("missing")
-                $0.array { array in for name in missing { array.write(name) } }
-            }
-            return Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
-                ? .success : .inputOutput
-        }
         var text = "wrote \(path): \(fileCount) files, \(size >> 10) KiB\n"
         if !missing.isEmpty {
             text += "nothing from \(missing.joined(separator: ", ")): ask there as well\n"
         }
         text += "It holds no token, key or record. Look into it before you pass it on.\n"
-        return Terminal.write(text) ? .success : .inputOutput
+        let summary = SupportSummary {
+            $0.path = path
+            $0.bytes = Int64(size)
+            $0.files = Int64(fileCount)
+            $0.missing = missing
+        }
+        return self.show(summary, text)
     }
 }

@@ -1,4 +1,4 @@
-import StratusHTTP
+import StratusAdminModel
 package import StratusModel
 
 /// Takes an archive apart as it comes: lines that name files to fetch, and all others, which are
@@ -29,7 +29,7 @@ package struct ArchiveSplitter: Sendable {
 
     /// A head, or a line that names a file, has less.
     static let lineSizeMax = 64 << 10
-    private static let mark = Bytes("{\"fetch\":".utf8)
+    private static let mark = FetchLine.mark
 
     private var state = State.head([])
 
@@ -95,9 +95,9 @@ package struct ArchiveSplitter: Sendable {
     }
 
     private static func check(_ head: Bytes) throws(Refusal) {
-        guard let root = try? JSONDocument(parsing: head).root, root["format"]?.string != nil else {
+        guard let head = try? ExportHead(reading: head), head.format != nil else {
             throw .malformed
         }
-        guard root["files"]?.bool == true else { throw .namesNoFiles }
+        guard head.files == true else { throw .namesNoFiles }
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
@@ -6,11 +7,9 @@ import StratusProcess
 /// `stratusctl user export`: the archive to standard output and, with `--assets`, its files into a
 /// directory.
 struct ExportCommand: AdminConversation {
-    private typealias Failure = AdminClient.Failure
+    let context: ControlContext
 
-    let invocation: Invocation
-    let client: AdminClient
-    let isJSON: Bool
+    init(_ context: ControlContext) { self.context = context }
 
     /// Names that are remembered, so that a file of many records is looked at once. A file beyond
     /// them is compared again.
@@ -57,15 +56,14 @@ struct ExportCommand: AdminConversation {
     private func archive(
         hasFiles: Bool, take: (Bytes) throws(AdminClient.Failure) -> Bool
     ) async throws(AdminClient.Failure) {
-        var json = JSONWriter()
-        json.object {
-            $0.member("container", self.invocation.value("container"))
-            $0.member("environment", self.invocation.value("environment"))
-            if hasFiles { $0.member("files", true) }
+        let body = PlaceBody {
+            $0.container = self.invocation.value("container")
+            $0.environment = self.invocation.value("environment")
+            $0.files = hasFiles
         }
         let path =
             "/v1/users/" + PercentCoding.encode(self.invocation.value("email")) + "/export"
-        try await self.client.pieces("POST", path, body: json.finish(), take: take)
+        try await self.client.pieces("POST", path, body: body.json, take: take)
     }
 
     /// Prints the archive, and remembers the files that it names.
@@ -177,11 +175,11 @@ struct ExportCommand: AdminConversation {
 
     private func tell(_ file: FileToFetch, _ reason: String) {
         if self.isJSON {
-            let line = JSONWriter.line {
-                $0.member("file", file.name)
-                $0.member("reason", reason)
+            let trouble = ExportTrouble {
+                $0.file = file.name
+                $0.reason = reason
             }
-            Terminal.write(line, to: Terminal.errors)
+            Terminal.write(trouble.line, to: Terminal.errors)
         } else {
             Terminal.write("stratusctl: file \(file.name): \(reason)\n", to: Terminal.errors)
         }
@@ -189,12 +187,12 @@ struct ExportCommand: AdminConversation {
 
     private func tell(_ counts: Counts) {
         if self.isJSON {
-            let line = JSONWriter.line {
-                $0.member("written", counts.written)
-                $0.member("present", counts.present)
-                $0.member("failed", counts.failed)
+            let summary = ExportCounts {
+                $0.written = Int64(counts.written)
+                $0.present = Int64(counts.present)
+                $0.failed = Int64(counts.failed)
             }
-            Terminal.write(line, to: Terminal.errors)
+            Terminal.write(summary.line, to: Terminal.errors)
         } else {
             Terminal.write(
                 "files: \(counts.written) written, \(counts.present) already there, "

@@ -1,4 +1,4 @@
-import StratusHTTP
+import StratusAdminModel
 package import StratusModel
 
 /// A file that an archive names, and what it is fetched by.
@@ -12,16 +12,13 @@ package struct FileToFetch: Sendable, Equatable {
 
     /// Nil: this is no such line.
     package init?(line: Bytes) {
-        guard let fetch = try? JSONDocument(parsing: line).root["fetch"],
-            let name = fetch["file"]?.string, Self.isName(name),
-            let checksum = fetch["fileChecksum"]?.string, !checksum.isEmpty,
-            let size = fetch["size"]?.int64, size >= 0,
-            let ticket = fetch["ticket"]?.string, Self.isTicket(ticket)
+        guard let file = (try? FetchLine(reading: line))?.fetch, Self.isName(file.file),
+            !file.fileChecksum.isEmpty, file.size >= 0, Self.isTicket(file.ticket)
         else { return nil }
-        self.name = name
-        self.checksum = checksum
-        self.size = UInt64(size)
-        self.ticket = ticket
+        self.name = file.file
+        self.checksum = file.fileChecksum
+        self.size = UInt64(file.size)
+        self.ticket = file.ticket
     }
 
     /// The number that the name stands for.

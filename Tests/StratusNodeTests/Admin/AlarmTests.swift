@@ -1,4 +1,6 @@
 import Foundation
+import StratusAdminModel
+import StratusCommandLine
 import Testing
 
 @testable import StratusControl
@@ -31,17 +33,44 @@ import Testing
         }
     }
 
-    @Test(arguments: DoctorAlarm.allCases)
-    func `each alarm of the doctor has a rule, with a test`(alarm: DoctorAlarm) throws {
-        #expect(try Self.rules().contains { $0.name == alarm.alert }, "\(alarm)")
+    @Test func `each row of the doctor's table has a rule, with its threshold and a test`() throws {
+        let rules = try Self.rules()
         let tests = try Self.text("Deploy/monitoring/alerts.test.yaml")
-        #expect(tests.contains("alertname: \(alarm.alert)\n"), "\(alarm): no series fires it")
-        #expect(tests.contains("alertname: \(alarm.alert) }"), "\(alarm): nothing keeps it quiet")
+        #expect(Diagnosis.table.count > 12)
+        for row in Diagnosis.table {
+            let rule = rules.first { $0.name == row.alert }
+            #expect(rule != nil, "\(row.alarm)")
+            if let threshold = row.threshold {
+                #expect(rule?.expression.contains(threshold.inRule) == true, "\(row.alarm)")
+            }
+            #expect(tests.contains("alertname: \(row.alert)\n"), "\(row.alarm): no series fires it")
+            #expect(
+                tests.contains("alertname: \(row.alert) }"), "\(row.alarm): nothing keeps it quiet")
+        }
     }
 
+    @Test func `each row of the doctor's table names a command and a page that there are`() throws {
+        for row in Diagnosis.table {
+            #expect(!row.sentence.isEmpty && !row.advice.isEmpty, "\(row.alarm)")
+            if let command = row.command {
+                let path = command.split(separator: " ").map(String.init)
+                let run = ControlCommand.run(path, in: ControlProgram.commands)
+                #expect(run != nil, "\(row.alarm): \(command)")
+            }
+            let place = row.page.split(separator: "#").map(String.init)
+            let titles = try Self.text(place[0]).matches(of: /(?m)^#+ (.+)$/).map {
+                $0.output.1.lowercased().replacing(" ", with: "-")
+                    .filter { $0.isLetter || $0.isNumber || $0 == "-" }
+            }
+            #expect(place.count == 2 && titles.contains(place[1]), "\(row.page)")
+        }
+    }
+
+    /// Every alarm has one rule, and no other alarm has the same.
     @Test func `no two alarms share a rule`() {
-        let alerts = DoctorAlarm.allCases.map(\.alert)
-        #expect(Set(alerts).count == alerts.count)
+        let pairs = Set(Diagnosis.table.map { [$0.alarm, $0.alert] })
+        #expect(Set(pairs.map { $0[0] }).count == pairs.count)
+        #expect(Set(pairs.map { $0[1] }).count == pairs.count)
     }
 
     @Test func `every rule fires in a test, and is quiet on a healthy node`() throws {

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusCommandLine
 import StratusDoubles
@@ -112,7 +113,7 @@ import Testing
         ("alone", nil, 404, "NOT_CLUSTERED"),
         ("not formed", Cluster(answer: .success(nil)), 503, "NOT_FORMED"),
         ("no leader", Cluster(answer: .failure(.unavailable)), 503, "UNAVAILABLE"),
-        ("damage", Cluster(answer: .failure(.failed("torn"))), 500, "INTERNAL"),
+        ("damage", Cluster(answer: .failure(.failed("torn"))), 500, "INTERNAL_ERROR"),
     ]
 
     @Test func `what keeps the cluster from answering has a code of its own`() async throws {
@@ -133,24 +134,20 @@ import Testing
         let (status, json) = try await MembershipCommandsTests.send(
             "/v1/cluster", query: "lastKnown=1", to: cluster, method: "GET")
         #expect(status == 200 && json["isCurrent"]?.bool == false)
-        #expect(ClusterControlCommands.remark(json)?.contains("As last known") == true)
-        let (_, now) = try await self.ask(Cluster(answer: .success(try Self.view())))
-        #expect(now["isCurrent"]?.bool == true && ClusterControlCommands.remark(now) == nil)
+        let old = try ClusterAnswer(reading: json)
+        #expect(ClusterControlCommands.remark(old)?.contains("As last known") == true)
+        let (_, page) = try await self.ask(Cluster(answer: .success(try Self.view())))
+        let now = try ClusterAnswer(reading: page)
+        #expect(now.isCurrent && ClusterControlCommands.remark(now) == nil)
     }
 
     @Test func `D12 a node that does not answer is not shown as up`() throws {
         let view = try Self.view()
-        let page = try JSONDocument(
-            parsing: ClusterPages.json(view, Cluster(answer: .success(view)))
-        ).root
-        let health = try JSONDocument(
-            parsing: Bytes(
-                #"{"nodes":[{"node":1,"reachable":true},{"node":2,"reachable":false}]}"#.utf8)
-        ).root
-        let request = CommandLineParser(ControlProgram.definition, width: 100)
-            .parse(["node", "list"])
-        guard case .run(let invocation) = request else { throw SystemRefusal(.badRequest) }
-        let text = try #require(ClusterControlCommands.text(invocation, page, health))
+        let page = ClusterPages.answer(view, Cluster(answer: .success(view)))
+        let health = try ClusterHealthAnswer(
+            reading: Bytes(
+                #"{"nodes":[{"node":1,"reachable":true},{"node":2,"reachable":false}]}"#.utf8))
+        let text = ClusterControlCommands.nodes(page, health)
         let rows = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
         #expect(rows[0].contains("UP") && rows[1].contains("yes"))
         #expect(rows[2].contains("NO"))
@@ -159,17 +156,15 @@ import Testing
 
     @Test func `D12 a node's row says when it was last heard, for people and for scripts`() throws {
         let view = try Self.view()
-        let page = try JSONDocument(
-            parsing: ClusterPages.json(view, Cluster(answer: .success(view)))
-        ).root
-        let nodes = ClusterFacts.nodes(page)
+        let page = ClusterPages.answer(view, Cluster(answer: .success(view)))
+        let nodes = page.nodes
         #expect(
-            nodes.map { $0["lastHeardMilliseconds"]?.int64 }
+            nodes.map(\.lastHeardMilliseconds)
                 == [500, 500, -40_000, nil])
         #expect(
             nodes.map { ClusterControlCommands.lastHeard($0, in: page) }
                 == ["now", "now", "41 s ago", "never"])
-        let text = try #require(try self.text(["node", "list"]))
+        let text = ClusterControlCommands.nodes(page, nil)
         #expect(text.contains("LAST HEARD") && text.contains("41 s ago"))
         for (seconds, words) in [
             (4, "now"), (5, "5 s ago"), (119, "119 s ago"), (120, "2 min ago"),
@@ -177,54 +172,44 @@ import Testing
             (7_200, "2 h ago"), (172_800, "2 days ago"), (-60, "now"),
         ] {
             let heard = 1_000 - Int64(seconds) * 1_000
-            let node = try JSONDocument(
-                parsing: Bytes(#"{"lastHeardMilliseconds": \#(heard)}"#.utf8)
-            ).root
+            let node = ClusterAnswer.Node { $0.lastHeardMilliseconds = heard }
             #expect(ClusterControlCommands.lastHeard(node, in: page) == words, "\(seconds)")
         }
         // A node of an older release does not say.
-        let old = try JSONDocument(parsing: Bytes("{}".utf8)).root
+        let old = try ClusterAnswer(reading: Bytes("{}".utf8))
         #expect(ClusterControlCommands.lastHeard(nodes[0], in: old) == "-")
     }
 
     @Test func `D14 a partition is shown to scripts with the names of its nodes`() throws {
         let view = try Self.view()
-        let page = try JSONDocument(
-            parsing: ClusterPages.json(view, Cluster(answer: .success(view)))
-        ).root
-        let health = try JSONDocument(parsing: Bytes(#"{"groups":[]}"#.utf8)).root
-        let text = try #require(ClusterFacts.partitionJSON("1", page, health))
-        let json = try JSONDocument(parsing: Bytes(text.utf8)).root
+        let page = ClusterPages.answer(view, Cluster(answer: .success(view)))
+        let health = ClusterHealthAnswer()
+        let shown = try #require(PartitionView("1", page, health))
+        let json = try JSONDocument(parsing: shown.json).root
         #expect(json["partition"]?.string == "1")
         #expect(json["replicas"]?.array.map(Array.init)?.count == 3)
         #expect(json["replicas"]?.array.map(Array.init)?[0].string?.hasPrefix("node-") == true)
-        #expect(ClusterFacts.partitionJSON("99", page, health) == nil)
-    }
-
-    private func text(_ arguments: [String]) throws -> String? {
-        let request = CommandLineParser(ControlProgram.definition, width: 100).parse(arguments)
-        guard case .run(let invocation) = request else { throw SystemRefusal(.badRequest) }
-        let view = try Self.view()
-        let json = ClusterPages.json(view, Cluster(answer: .success(view)))
-        return ClusterControlCommands.text(
-            invocation, try JSONDocument(parsing: json).root, nil)
+        #expect(PartitionView("99", page, health) == nil)
     }
 
     @Test func `stratusctl shows the cluster, its nodes and its partitions as tables`() throws {
-        let status = try #require(try self.text(["cluster", "status"]))
+        let view = try Self.view()
+        let page = ClusterPages.answer(view, Cluster(answer: .success(view)))
+        let status = ClusterControlCommands.status(page, nil)
         #expect(status.contains("leaders known  1 of 5; a partition that nobody uses needs none\n"))
-        let nodes = try #require(try self.text(["node", "list"]))
+        let nodes = ClusterControlCommands.nodes(page, nil)
         #expect(status.hasSuffix(nodes))
         #expect(nodes.contains("node-2  10.0.0.2:7400  draining, never heard of"))
         let rows = nodes.split(separator: "\n")
         #expect(rows.count == 5 && rows[1].hasSuffix("4"), "a whole share has no digits after it")
-        let all = try #require(try self.text(["partition", "list"]))
+        let all = try #require(ClusterControlCommands.partitions(page))
         #expect(all.split(separator: "\n").count == 6)
-        let leaderless = try #require(try self.text(["partition", "list", "--leaderless"]))
+        let leaderless = try #require(
+            ClusterControlCommands.partitions(page, onlyLeaderless: true))
         #expect(leaderless.split(separator: "\n").count == 5)
         #expect(!leaderless.contains("system"))
-        let one = try #require(try self.text(["partition", "list", "--on", "node-1"]))
+        let one = try #require(ClusterControlCommands.partitions(page, on: "node-1"))
         #expect(one.split(separator: "\n").dropFirst().allSatisfy { $0.contains("node-1") })
-        #expect(try self.text(["partition", "list", "--on", "nobody"]) == nil)
+        #expect(ClusterControlCommands.partitions(page, on: "nobody") == nil)
     }
 }

@@ -1,3 +1,4 @@
+import StratusAdminModel
 import StratusCluster
 import StratusHTTP
 import StratusModel
@@ -125,9 +126,9 @@ import Testing
         let (status, health) = try await self.send(
             "/v1/cluster/health", to: cluster, method: "GET")
         #expect(status == 200)
-        let page = ClusterPages.json(try ClusterPagesTests.view(), cluster)
-        let document = try JSONDocument(parsing: page).root
-        let findings = Diagnosis(cluster: document, earlier: document, health: health).findings
+        let page = ClusterPages.answer(try ClusterPagesTests.view(), cluster)
+        let findings = Diagnosis.findings(
+            ClusterSight(page, earlier: page, try ClusterHealthAnswer(reading: health)))
         let text = findings.map(\.what).joined(separator: "\n")
         #expect(text.contains("node 'node-3' does not answer"))
         #expect(text.contains("the clock of node 'node-2' is 60000 ms off"))
@@ -150,10 +151,10 @@ import Testing
         var missing = 2 * partitions.count
         while true {
             let cluster = ClusterPagesTests.Cluster(answer: .success(view))
-            let page = try JSONDocument(parsing: ClusterPages.json(view, cluster)).root
-            let health = try JSONDocument(parsing: Bytes(#"{"nodes": []}"#.utf8)).root
-            let findings = Diagnosis(cluster: page, earlier: page, health: health).findings
-                .filter { $0.alarm == .placement }
+            let page = ClusterPages.answer(view, cluster)
+            let findings = Diagnosis.findings(
+                ClusterSight(page, earlier: page, ClusterHealthAnswer())
+            ).filter { $0.alarm == Diagnosis.placement }
             let short = partitions.count { view.table.replicas(of: $0).count < 3 }
             #expect(findings.isEmpty == (short == 0), "seed \(seed), \(missing) missing")
             if short == 0 { break }
@@ -178,11 +179,10 @@ import Testing
         throws
     {
         func findings(_ page: String) throws -> [String] {
-            let health = try JSONDocument(parsing: Bytes(#"{"nodes": []}"#.utf8)).root
-            let cluster = try JSONDocument(parsing: Bytes(page.utf8)).root
-            let earlier = try JSONDocument(parsing: Bytes("{}".utf8)).root
-            return Diagnosis(cluster: cluster, earlier: earlier, health: health).findings.map(
-                \.what)
+            let cluster = try ClusterAnswer(reading: Bytes(page.utf8))
+            return Diagnosis.findings(
+                ClusterSight(cluster, earlier: ClusterAnswer(), ClusterHealthAnswer())
+            ).map(\.what)
         }
         let two =
             #""partitions": [{"partition": "0", "replicas": [1]}, {"partition": "1", "replicas": [1, 2]}]"#
@@ -214,13 +214,15 @@ import Testing
             "/v1/cluster/health", to: cluster, method: "GET")
         #expect(status == 200 && health["isCurrent"]?.bool == false)
         // All four hold it, and node 3 is silent.
-        let electing = try #require(Diagnosis.withoutLeader(health))
+        let electing = try #require(
+            try Diagnosis.withoutLeader(ClusterHealthAnswer(reading: health)))
         #expect(electing.what.contains("3 of the 4 nodes that hold it answer, and 3 are needed"))
         #expect(electing.advice.contains("an election may be under way"))
 
         cluster.silent = [NodeID(2), NodeID(3), NodeID(4)]
         let (_, silent) = try await self.send("/v1/cluster/health", to: cluster, method: "GET")
-        let finding = try #require(Diagnosis.withoutLeader(silent))
+        let finding = try #require(
+            try Diagnosis.withoutLeader(ClusterHealthAnswer(reading: silent)))
         #expect(finding.what.contains("1 of the 4 nodes that hold it answer, and 3 are needed"))
         #expect(finding.what.hasSuffix("Answering: 'node-1'. Silent: 'node-2', 'node-3', 'node-4'"))
         #expect(
@@ -231,7 +233,7 @@ import Testing
 
         let (_, well) = try await self.send(
             "/v1/cluster/health", to: try Self.cluster(), method: "GET")
-        #expect(Diagnosis.withoutLeader(well) == nil)
+        #expect(try Diagnosis.withoutLeader(ClusterHealthAnswer(reading: well)) == nil)
     }
 
     @Test func `nodes are asked how they are while the system partition is waited for`()
@@ -253,16 +255,15 @@ import Testing
     }
 
     @Test func `doctor names a partition whose mail does not get out`() throws {
-        let health = try JSONDocument(
-            parsing: Bytes(
+        let health = try ClusterHealthAnswer(
+            reading: Bytes(
                 #"""
                 {"wallMilliseconds": 1, "nodes": [{"name": "a", "node": 1, "reachable": true,
                 "wallMilliseconds": 1, "complaints": [{"component": "mail",
                 "reason": "mail from partition 3 to partition 7 has waited for 40 s: the receiver does not answer"}]}]}
-                """#.utf8)
-        ).root
-        let cluster = try JSONDocument(parsing: Bytes(#"{"partitions": []}"#.utf8)).root
-        let findings = Diagnosis(cluster: cluster, earlier: cluster, health: health).findings
+                """#.utf8))
+        let findings = Diagnosis.findings(
+            ClusterSight(ClusterAnswer(), earlier: ClusterAnswer(), health))
         #expect(findings.count == 1)
         #expect(findings[0].what.hasPrefix("node 'a', mail: mail from partition 3 to partition 7"))
         #expect(findings[0].advice.contains("repair its partition"))
@@ -288,7 +289,7 @@ import Testing
         let (_, standing) = try await self.send(path, to: mixed, method: "GET")
         #expect(standing["featureLevel"]?.int64 == 1 && standing["newestLevel"]?.int64 == 2)
         #expect(standing["canFinalise"]?.bool == false)
-        #expect(ClusterFacts.array(standing, "lagging").compactMap(\.string) == ["node-2"])
+        #expect(try UpgradeAnswer(reading: standing).lagging == ["node-2"])
         let (refused, why) = try await self.send(path, to: mixed)
         #expect(refused == 409)
         #expect(why["error"]?["reason"]?.string?.contains("'node-2' announced a lower") == true)
@@ -306,13 +307,10 @@ import Testing
 
     @Test func `doctor reminds of finalising, and of nothing while builds are mixed`() async throws
     {
-        func findings(_ cluster: ClusterPagesTests.Cluster) async throws -> [Diagnosis.Finding] {
-            let view = try #require(try await cluster.view())
-            let page = try JSONDocument(parsing: ClusterPages.json(view, cluster)).root
-            return Diagnosis(
-                cluster: page, earlier: page,
-                health: try JSONDocument(parsing: Bytes("{}".utf8)).root
-            ).levelFindings
+        func findings(_ cluster: ClusterPagesTests.Cluster) async throws -> [DoctorFinding] {
+            let page = ClusterPages.answer(try #require(try await cluster.view()), cluster)
+            return Diagnosis.findings(ClusterSight(page, earlier: page, ClusterHealthAnswer()))
+                .filter { $0.alarm == Diagnosis.unfinishedUpgrade }
         }
         let reminder = try await findings(try Self.upgrading(at: 1, [2, 2, 2, 2]))
         #expect(reminder.count == 1 && reminder[0].advice.contains("stratusctl upgrade finalise"))
@@ -323,12 +321,12 @@ import Testing
     @Test func `top and partition show read the same pages`() async throws {
         let cluster = try Self.cluster()
         let (_, health) = try await self.send("/v1/cluster/health", to: cluster, method: "GET")
-        let page = ClusterPages.json(try ClusterPagesTests.view(), cluster)
-        let document = try JSONDocument(parsing: page).root
-        let overview = ClusterFacts.overview(document, health)
+        let page = ClusterPages.answer(try ClusterPagesTests.view(), cluster)
+        let seen = try ClusterHealthAnswer(reading: health)
+        let overview = TopCommand.overview(page, seen)
         #expect(overview.contains("node-3  does not answer") && overview.contains("moves 0"))
-        let shown = try #require(ClusterFacts.partition("1", document, health))
+        let shown = try #require(PartitionView("1", page, seen)).text
         #expect(shown.contains("leader") && shown.contains("node-1"))
-        #expect(ClusterFacts.partition("9", document, health) == nil)
+        #expect(PartitionView("9", page, seen) == nil)
     }
 }
