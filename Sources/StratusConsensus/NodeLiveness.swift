@@ -13,6 +13,8 @@ package import StratusModel
 ///   says so itself, declines leadership: its followers may campaign, but it is still sent entries.
 /// - A node whose own writes wait longer than `unsyncedMax`, or whose wall clock is further than
 ///   `clockSkewMax` from the median of the cluster, inhibits all its groups.
+/// - What a heartbeat says of the peer's clock is old by the time the heartbeat took. Delay only
+///   makes a peer look behind, so the largest offset of the last second counts.
 /// - A new incarnation of a node's process leads nothing, whatever its predecessor led.
 package struct NodeLiveness: Sendable, Equatable {
     package struct Tuning: Sendable, Equatable {
@@ -21,6 +23,10 @@ package struct NodeLiveness: Sendable, Equatable {
         package var unsyncedSuspicionMilliseconds: UInt32 = 500
         package var unsyncedMaxMilliseconds: UInt32 = 1_000
         package var clockSkewMaxMilliseconds: Int64 = 500
+        /// Offsets older than this are forgotten. A pause between two heartbeats counts as two
+        /// intervals at most: what comes in first after it has waited longest.
+        package var clockWindow: Duration = .seconds(1)
+        package var clockSampleCountMax = 16
         /// How long a resignation is repeated, and how many are carried at most.
         package var resignationLife: Duration = .seconds(2)
         package var resignationCountMax = 1_024
@@ -74,8 +80,20 @@ package struct NodeLiveness: Sendable, Equatable {
         var heardAt: MonotonicTime
         var isSuspect = false
         var declines = false
-        /// Peer's wall clock minus ours, when last compared.
-        var clockOffset: Int64?
+        /// What heartbeats said of its wall clock lately, oldest first. Each is smaller than the
+        /// one before it: a smaller one followed by a larger one says nothing.
+        var clock: [ClockSample] = []
+        /// How long heartbeats came, without pauses, and when the last one did.
+        var beatTime: Duration = .zero
+        var beatAt: MonotonicTime?
+    }
+
+    private struct ClockSample: Sendable, Equatable {
+        /// By the peer's `beatTime`.
+        var at: Duration
+        /// The peer's wall clock minus this node's monotonic clock. A jump of the own wall clock
+        /// changes nothing in it.
+        var difference: Int64
     }
 
     private struct Resignation: Sendable, Equatable {
@@ -91,6 +109,8 @@ package struct NodeLiveness: Sendable, Equatable {
     private var sequence: UInt64 = 0
     private var nextBeat: MonotonicTime
     private var vitals = Vitals(wallMilliseconds: 0, unsyncedMilliseconds: 0)
+    /// The own wall clock minus the monotonic one.
+    private var ownDifference: Int64 = 0
     /// Whether the own writes wait too long for their sync.
     package private(set) var isStalled = false
     /// Why this node leads nothing; empty when it may lead.
@@ -114,7 +134,7 @@ package struct NodeLiveness: Sendable, Equatable {
         case .started:
             actions.append(.wake(at: self.nextBeat))
         case .woke(let vitals):
-            self.vitals = vitals
+            self.note(vitals, at: now)
             self.judgeSelf(into: &actions)
             self.judgeSilence(at: now, into: &actions)
             if now >= self.nextBeat { self.beat(at: now, into: &actions) }
@@ -128,7 +148,7 @@ package struct NodeLiveness: Sendable, Equatable {
             self.peers[position].isSuspect = true
             actions.append(.noteEnded(node))
         case .heartbeat(let heartbeat, let node, let vitals):
-            self.vitals = vitals
+            self.note(vitals, at: now)
             self.take(heartbeat, from: node, at: now, into: &actions)
         case .resigned(let group, let term):
             let resigned = ResignedGroup(group: group, term: term)
@@ -218,11 +238,23 @@ package struct NodeLiveness: Sendable, Equatable {
         self.clockLeadMilliseconds.magnitude > UInt64(self.tuning.clockSkewMaxMilliseconds)
     }
 
+    private mutating func note(_ vitals: Vitals, at now: MonotonicTime) {
+        self.vitals = vitals
+        self.ownDifference = Self.difference(vitals.wallMilliseconds, now)
+    }
+
+    /// Wrapping: a hostile clock must not trap.
+    private static func difference(_ wall: Int64, _ now: MonotonicTime) -> Int64 {
+        wall &- now.nanoseconds / 1_000_000
+    }
+
     /// How far the own wall clock is ahead of the median of all clocks heard now and the own. Of
     /// two in the middle the one nearer to ours counts, so that a pair of nodes that disagree can
     /// still work.
     package var clockLeadMilliseconds: Int64 {
-        var offsets = self.peers.filter { !$0.isSuspect }.compactMap(\.clockOffset)
+        var offsets = self.peers.filter { !$0.isSuspect }.compactMap { peer in
+            peer.clock.first.map { $0.difference &- self.ownDifference }
+        }
         offsets.append(0)
         offsets.sort()
         let upper = offsets[offsets.count / 2]
@@ -257,6 +289,22 @@ package struct NodeLiveness: Sendable, Equatable {
         }
     }
 
+    private mutating func noteClock(of position: Int, _ wall: Int64, at now: MonotonicTime) {
+        let pause = self.peers[position].beatAt.map { now - $0 } ?? .zero
+        self.peers[position].beatAt = now
+        self.peers[position].beatTime += min(pause, self.tuning.interval * 2)
+        let time = self.peers[position].beatTime
+        let sample = ClockSample(at: time, difference: Self.difference(wall, now))
+        var clock = self.peers[position].clock
+        clock.removeAll { $0.difference <= sample.difference }
+        if clock.count >= self.tuning.clockSampleCountMax { clock.removeLast() }
+        clock.append(sample)
+        while let first = clock.first, time - first.at > self.tuning.clockWindow {
+            clock.removeFirst()
+        }
+        self.peers[position].clock = clock
+    }
+
     private mutating func take(
         _ heartbeat: NodeHeartbeat, from node: NodeID, at now: MonotonicTime,
         into actions: inout [Action]
@@ -270,11 +318,7 @@ package struct NodeLiveness: Sendable, Equatable {
             actions.append(.restarted(node))
         }
         self.peers[position].incarnation = heartbeat.incarnation
-        // Wrapping: a hostile clock must not trap.
-        self.peers[position].clockOffset =
-            heartbeat.wallMilliseconds.subtractingReportingOverflow(
-                self.vitals.wallMilliseconds
-            ).partialValue
+        self.noteClock(of: position, heartbeat.wallMilliseconds, at: now)
         self.heard(node, at: now, into: &actions)
         let declines =
             heartbeat.declinesLeadership

@@ -17,9 +17,9 @@ import Testing
             }
         }
         var sequence: UInt64 = 0
-        /// Some beats of both others, whose clocks are so far from this node's.
+        /// A second of beats of both others, whose clocks are so far from this node's.
         func hear(_ offset: Int64) {
-            for _ in 1...5 {
+            for _ in 1...12 {
                 sequence += 1
                 for (peer, incarnation) in [(NodeID(2), 20), (NodeID(3), 30)] as [(NodeID, UInt64)]
                 {

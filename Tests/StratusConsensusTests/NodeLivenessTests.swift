@@ -35,6 +35,7 @@ import Testing
         }
 
         mutating func wake(at milliseconds: Int64) -> [NodeLiveness.Action] {
+            self.vitals.wallMilliseconds &+= milliseconds - self.milliseconds
             self.milliseconds = milliseconds
             return self.handle(.woke(self.vitals))
         }
@@ -187,5 +188,45 @@ import Testing
                 == [.suspect(NodeID(2)), .trust(NodeID(4))])
         #expect(watch.hear(from: 2, declines: true) == [])
         #expect(watch.wake(at: 600) == [.suspect(NodeID(3)), .suspect(NodeID(4))])
+    }
+
+    /// Core audit 3.7: heartbeats that wait say nothing of clocks.
+    @Test func `C-42 a heartbeat that comes late is no offset of clocks`() {
+        var watch = Watch()
+        func hear(late delay: Int64) -> [NodeLiveness.Action] {
+            watch.vitals.wallMilliseconds = 1_000_000 + watch.milliseconds
+            return watch.hear(from: 2, clock: -delay) + watch.hear(from: 3, clock: -delay)
+        }
+        for time in stride(from: 0 as Int64, through: 2_000, by: 100) {
+            watch.milliseconds = time
+            #expect(hear(late: time % 300 == 0 ? 0 : 700) == [])
+            #expect(watch.liveness.clockLeadMilliseconds == 0, "\(time)")
+        }
+        // This node's thread hangs for three seconds, and then hears all that has come meanwhile.
+        for late in stride(from: 3_000 as Int64, through: 0, by: -100) {
+            watch.milliseconds = 5_000 + (3_000 - late) / 100
+            #expect(hear(late: late) == [])
+            #expect(watch.handle(.woke(watch.vitals)) == [], "\(late)")
+        }
+    }
+
+    @Test func `C-42 a clock that is behind is noticed within two seconds, the own jump at once`() {
+        var watch = Watch()
+        func hear(at time: Int64, clock: Int64) {
+            watch.milliseconds = time
+            watch.vitals.wallMilliseconds = 1_000_000 + time
+            for node in [2, 3] as [UInt32] { _ = watch.hear(from: node, clock: clock) }
+        }
+        for time in stride(from: 0 as Int64, through: 1_000, by: 100) { hear(at: time, clock: 0) }
+        for time in stride(from: 1_100 as Int64, through: 3_000, by: 100) {
+            hear(at: time, clock: -3_600_000 + time % 3)
+        }
+        #expect(watch.liveness.isClockOff)
+        #expect((3_599_990...3_600_000).contains(watch.liveness.clockLeadMilliseconds))
+        var three = Watch()
+        for node in [2, 3] as [UInt32] { _ = three.hear(from: node, clock: 0) }
+        three.vitals.wallMilliseconds += 3_600_000
+        #expect(three.wake(at: 1) == [.inhibit(.clock)])
+        #expect(three.liveness.clockLeadMilliseconds == 3_600_000)
     }
 }
