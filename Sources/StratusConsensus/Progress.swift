@@ -54,6 +54,8 @@ package struct Progress: Sendable, Equatable {
     var stateResendAt: MonotonicTime?
     /// Set by the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true
+    /// It has asked for its rows.
+    var lacksRows = false
     /// It has acknowledged what it is known to have in its present life.
     var isProven = true
 

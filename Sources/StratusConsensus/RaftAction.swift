@@ -100,5 +100,5 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case appendDropped, followerGivenUp, intakeSlowed
     case copiesNotHeld, gateWaits
     case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain, diverged
-    case acknowledgedTailOwed
+    case acknowledgedTailOwed, standInHandsOver
 }

@@ -15,9 +15,24 @@ extension RaftGroup {
     /// out still may until that configuration is committed. It can be the only one with the entries
     /// that the others need (§4.2.2).
     var mayCampaign: Bool {
-        if self.isInhibited || self.installing != nil || self.isImpaired || self.isSilent {
-            return false
-        }
+        !self.isInhibited && self.installing == nil && !self.isImpaired && !self.isSilent
+            && self.isElectable
+    }
+
+    /// Whether this replica may lead in order to replicate: its log is whole and its rows are gone.
+    /// It may have entries that nobody else has who has rows. Then no other can be elected.
+    ///
+    /// Such a leader takes no command and answers no read. It brings a voter that has rows up to
+    /// date, and hands over to it.
+    var mayStandIn: Bool {
+        // Its last entry tells the latest time. Without one it has nothing that others could lack.
+        self.lacksState && self.log.last > self.log.base.index && !self.hasDiverged
+            && self.mustReach == nil && !self.isInhibited
+            && self.installing == nil && !self.isSilent && !self.isAlone && self.isElectable
+    }
+
+    /// By the configurations that it knows.
+    private var isElectable: Bool {
         if self.configuration.isVoter(self.node) { return true }
         let newest = self.log.configurationIndex
         return newest > self.commit && newest > self.log.base.index
@@ -27,7 +42,7 @@ extension RaftGroup {
     /// The only voter: nobody else can win an election, or help to win one.
     package var isAlone: Bool { self.configuration.isQuorum([self.node]) }
 
-    /// Something of what it held is lost: it leads nothing.
+    /// Something of what it held is lost: it serves nobody.
     private var isImpaired: Bool { self.lacksState || self.mustReach != nil }
     /// See ``silentThrough``.
     private var isSilent: Bool { self.commit < self.silentThrough }
@@ -84,7 +99,7 @@ extension RaftGroup {
     }
 
     mutating func electionTimedOut(at now: MonotonicTime, into actions: inout [Action]) {
-        guard self.role != .leader, self.mayCampaign else {
+        guard self.role != .leader, self.mayCampaign || self.standsInNow() else {
             self.electionAt = nil
             if self.role != .leader { self.armElection(at: now) }
             // Whoever leads takes the question for "who leads?".
@@ -99,6 +114,19 @@ extension RaftGroup {
             self.preCampaign(at: now, into: &actions)
         }
     }
+
+    /// Whether this replica stands although it has no rows: after several time-outs without a
+    /// leader. Those that have rows are elected first, where they can be.
+    private mutating func standsInNow() -> Bool {
+        guard self.mayStandIn, self.role != .leader else { return false }
+        guard self.rowlessTimeoutCount >= Self.standInTimeoutCount else {
+            self.rowlessTimeoutCount += 1
+            return false
+        }
+        return true
+    }
+
+    private static let standInTimeoutCount = 4
 
     // MARK: Asking
 
@@ -380,7 +408,10 @@ extension RaftGroup {
         if leader != self.leader { self.isLeaderUnconfirmed = false }
         self.role = role
         self.leader = leader
-        if leader != nil { self.leaderlessTermCount = 0 }
+        if leader != nil {
+            self.leaderlessTermCount = 0
+            self.rowlessTimeoutCount = 0
+        }
         actions.append(.roleChanged(role, term: self.term, leader: leader))
     }
 
@@ -478,6 +509,25 @@ extension RaftGroup {
         actions.append(.reached(self.transfer == nil ? .transferStarted : .transferReplaced))
         self.transfer = Transfer(target: target, deadline: now + self.tuning.transferTimeout)
         self.completeTransfer(into: &actions)
+    }
+
+    /// A leader without rows hands over to a voter that has them, as soon as that has every entry
+    /// and knows them to be committed. The voters are asked in turn: one may be unable to lead.
+    mutating func handOverIfStandingIn(at now: MonotonicTime, into actions: inout [Action]) {
+        guard self.role == .leader, self.lacksState, self.transfer == nil,
+            self.commit == self.log.last
+        else { return }
+        let heirs = self.peers.filter {
+            $0.isReachable && !$0.lacksRows && $0.match == self.log.last
+                && self.configuration.isVoter($0.node)
+        }.map(\.node).sorted()
+        let last = self.lastHeir
+        guard let heir = heirs.first(where: { $0 > last ?? NodeID(0) }) ?? heirs.first else {
+            return
+        }
+        actions.append(.reached(.standInHandsOver))
+        self.lastHeir = heir
+        self.requestTransfer(to: heir, at: now, into: &actions)
     }
 
     /// Once the target has everything, it may campaign. Said again with every acknowledgement: the

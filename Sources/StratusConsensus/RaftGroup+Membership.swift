@@ -34,7 +34,7 @@ extension RaftGroup {
     }
 
     private func refusalOfChange(voters: [NodeID], learners: [NodeID]) -> Refusal? {
-        guard self.role == .leader else { return .notLeader(self.leader) }
+        guard self.serves else { return .notLeader(self.servingLeader) }
         if let transfer = self.transfer { return .transferring(to: transfer.target) }
         let all = (voters + learners).sorted()
         let repeats = zip(all, all.dropFirst()).contains { $0 == $1 }

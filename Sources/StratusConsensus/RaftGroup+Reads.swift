@@ -8,8 +8,8 @@ extension RaftGroup {
             actions.append(.readReady(token, at: self.commit))
             return
         }
-        guard self.role == .leader else {
-            actions.append(.refused(token, .notLeader(self.leader)))
+        guard self.serves else {
+            actions.append(.refused(token, .notLeader(self.servingLeader)))
             return
         }
         if self.bugs.contains(.readWithoutRound) {

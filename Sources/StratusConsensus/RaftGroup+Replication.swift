@@ -26,7 +26,7 @@ extension RaftGroup {
     }
 
     private func refusal(of proposal: Proposal) -> Refusal? {
-        guard self.role == .leader else { return .notLeader(self.leader) }
+        guard self.serves else { return .notLeader(self.servingLeader) }
         if let transfer = self.transfer { return .transferring(to: transfer.target) }
         let size = proposal.payload.count
         if size > self.tuning.proposalSizeMax || !self.isPlausible(proposal.after) {
@@ -541,6 +541,7 @@ extension RaftGroup {
         guard let position = self.peers.firstIndex(where: { $0.node == node }) else { return }
         self.stopSnapshot(toPeerAt: position, into: &actions)
         let match = self.peers[position].match
+        self.peers[position].lacksRows = false
         self.peers[position].received = match
         self.peers[position].forgetFlights()
         self.peers[position].knownCommit = .zero

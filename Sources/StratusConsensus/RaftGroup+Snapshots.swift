@@ -36,6 +36,11 @@ extension RaftGroup {
         else { return }
         self.peers[position].isHeard = true
         self.peers[position].movedAt = now
+        if index == .zero {
+            self.peers[position].lacksRows = true
+            // Neither has this leader any.
+            if self.lacksState { return }
+        }
         if index == .zero, !self.peers[position].isSentSnapshot {
             if self.log.term(at: self.peers[position].match) != nil {
                 actions.append(.reached(.snapshotNeeded))

@@ -98,8 +98,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package internal(set) var inhibition: Inhibition = []
     package var isInhibited: Bool { !self.inhibition.isEmpty }
     /// Whether the state is lost and the log no longer holds the entries that would rebuild it. The
-    /// log is intact, so this replica votes and acknowledges. It applies nothing and does not lead
-    /// until a snapshot reaches to where the log begins.
+    /// log is intact, so this replica votes and acknowledges. It applies nothing, and leads only in
+    /// order to replicate, until a snapshot reaches to where the log begins.
     package internal(set) var lacksState: Bool
     /// Whether the rows differ from those of a majority of the voters. In addition to what
     /// ``lacksState`` forbids, this replica votes for nobody.
@@ -120,6 +120,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var promptElectionCount = 0
     /// Terms entered since there was last a leader.
     var leaderlessTermCount = 0
+    /// Time-outs of a replica without rows since there was last a leader.
+    var rowlessTimeoutCount = 0
     /// The nodes that said yes to this pre-candidate or candidate. It includes itself once its own
     /// vote is durable.
     var votes: [NodeID] = []
@@ -139,6 +141,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// Runs while something is uncommitted.
     var quorumAt: MonotonicTime?
     var transfer: Transfer?
+    /// The voter that a leader without rows last wanted to hand over to.
+    var lastHeir: NodeID?
     var round: Round?
     var roundCount: UInt64 = 0
     var waitingReads: [RequestToken] = []
@@ -234,6 +238,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
     }
 
     package var term: Term { self.hardState.term }
+    /// Whether this replica leads and has rows: only then it takes commands and answers.
+    package var serves: Bool { self.role == .leader && !self.lacksState }
+    /// The leader to name to who asks for something.
+    var servingLeader: NodeID? { self.role == .leader && self.lacksState ? nil : self.leader }
     /// Whether a leader sends to the node: false while the node is silent, nil if it is no member.
     package func isReachable(_ node: NodeID) -> Bool? {
         self.peers.first { $0.node == node }?.isReachable
@@ -334,6 +342,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     private mutating func settle(
         at now: MonotonicTime, from first: Int, into actions: inout [Action]
     ) {
+        self.handOverIfStandingIn(at: now, into: &actions)
         if self.pendingWrite != LogWrite() {
             actions.insert(.persist(self.pendingWrite), at: first)
             self.pendingWrite = LogWrite()

@@ -181,6 +181,11 @@ struct Invariants {
     mutating func answersRead(_ replica: Replica, askedAt: Int64) {
         // It answered before it was deposed, in the same call.
         guard replica.raft.role == .leader else { return }
+        if replica.raft.lacksState {
+            self.report(
+                "I-5 read from rows",
+                "\(replica.group): \(replica.node) answers a read, and has no rows")
+        }
         let said = self.groups[replica.group]?.confirmations[replica.node] ?? [:]
         let voters = said.filter { $0.value >= askedAt }.map(\.key) + [replica.node]
         let inForce = self.groups[replica.group]?.inForce[replica.node] ?? []

@@ -27,10 +27,46 @@ extension Simulation {
         } else if self.options.standstillTime > .zero {
             self.standStill()
         } else if let node = self.nodes.last(where: { !self.leadsAnything($0) }), node.isUp {
-            self.crash(node, losesPower: false, backAfter: 300_000_000)
-            for group in self.groups { self.loseRows(of: group, on: node) }
+            for struck in self.toLoseRows(node) {
+                self.crash(struck, losesPower: false, backAfter: 300_000_000)
+                for group in self.groups { self.loseRows(of: group, on: struck) }
+            }
         }
         self.queue.add(.check(.streaming), at: self.now + 1_000_000_000)
+    }
+
+    /// Core audit 3.3: of three, two may lose their rows and keep their logs, and the third goes on
+    /// from its rows.
+    private func toLoseRows(_ first: SimulatedNode) -> [SimulatedNode] {
+        if self.nodes.count == 3, self.seedStrikesTwo,
+            let second = self.nodes.last(where: { $0.id != first.id }), second.isUp,
+            self.mayLoseRows([first, second])
+        {
+            return [first, second]
+        }
+        return self.mayLoseRows([first]) ? [first] : []
+    }
+
+    /// Whether a node that has rows can be brought up to date by the logs of those that have none:
+    /// nobody else can send what is before these.
+    private func mayLoseRows(_ struck: [SimulatedNode]) -> Bool {
+        for group in self.groups {
+            var (first, last) = (LogIndex.zero, LogIndex.zero)
+            for node in self.nodes {
+                guard let raft = node.host?.replica(of: group)?.raft else { continue }
+                if raft.lacksState || struck.contains(where: { $0.id == node.id }) {
+                    first = max(first, raft.log.base.index)
+                } else {
+                    last = max(last, raft.durable)
+                }
+            }
+            if last < first { return false }
+        }
+        return true
+    }
+
+    private var seedStrikesTwo: Bool {
+        Int.random(in: 0..<2, using: &self.faultRandom) == 0
     }
 
     /// Core audit 2: the others go on, and the node's memory must not grow.
