@@ -29,7 +29,8 @@ package struct PlacedPartition: Sendable, Equatable {
 ///   refused or the link broke.
 /// - A command may be too late by its partition's time but not for its sender, because some clock
 ///   is or was wrong. It is sent again with a later deadline. No copy with the earlier one can be
-///   applied any more.
+///   applied any more. Commands that follow it to the same partition get the later deadline at once,
+///   until real time has caught up.
 package final class ClusterRouter: PartitionRouter {
     package struct Tuning: Sendable {
         /// Changes of address in a row, each by the word of the last one asked.
@@ -76,10 +77,17 @@ package final class ClusterRouter: PartitionRouter {
         /// a guess.
         var leaders: [GroupID: NodeID] = [:]
         var isStopped = false
-        /// The latest time of any partition for which a command came too late.
-        var latestMilliseconds = Int64.min
+        /// The times of partitions for which a command came too late, as long as they are ahead of
+        /// the own clock. One for each partition at most.
+        var latest: [GroupID: Int64] = [:]
         /// Since when, and for how long at most, a request waits although its deadline is later.
         var hurry: (since: MonotonicTime, patience: Duration)?
+
+        /// Real time has passed some of them.
+        mutating func forgetLeads(at now: Int64) {
+            if self.latest.isEmpty { return }
+            self.latest = self.latest.filter { $0.value > now }
+        }
     }
 
     private static let sweepInterval = Duration.milliseconds(200)
@@ -171,10 +179,11 @@ package final class ClusterRouter: PartitionRouter {
         let begun = self.world.now
         let lifeMax = self.limits.commandDeadlineMax.clampedNanoseconds / 1_000_000
         let life = command.deadlineMilliseconds &- self.world.wallMilliseconds
-        guard life &- self.leadMilliseconds <= lifeMax else {
+        guard life &- (mayRunLater ? 0 : self.leadMilliseconds) <= lifeMax else {
             throw .refused("the command's deadline is too far away")
         }
         var command = command
+        if mayRunLater, life >= 0 { command.deadlineMilliseconds &+= self.lead(of: place.group) }
         var lateCount = 0
         while true {
             let (answer, wasInDoubt) = try await self.route(
@@ -189,7 +198,9 @@ package final class ClusterRouter: PartitionRouter {
             guard let time = outcome.expiredAtMilliseconds,
                 !self.bugs.contains(.lateCommandNotRepeated)
             else { return outcome }
-            self.state.withLock { $0.latestMilliseconds = max($0.latestMilliseconds, time) }
+            self.state.withLock {
+                $0.latest[place.group] = max($0.latest[place.group] ?? time, time)
+            }
             guard mayRunLater, left > 0, lateCount < self.tuning.lateCountMax else {
                 return outcome
             }
@@ -198,9 +209,24 @@ package final class ClusterRouter: PartitionRouter {
     }
 
     package var leadMilliseconds: Int64 {
-        let latest = self.state.withLock { $0.latestMilliseconds }
         let now = self.world.wallMilliseconds
-        return latest > now ? latest &- now : 0
+        return self.state.withLock { state in
+            state.forgetLeads(at: now)
+            return state.latest.values.reduce(0) { max($0, $1 &- now) }
+        }
+    }
+
+    package func leadMilliseconds(at key: ShardKey) -> Int64 {
+        self.lead(of: self.place(key).group)
+    }
+
+    /// What is ahead of one partition says nothing of the others.
+    private func lead(of group: GroupID) -> Int64 {
+        let now = self.world.wallMilliseconds
+        return self.state.withLock { state in
+            state.forgetLeads(at: now)
+            return state.latest[group].map { $0 &- now } ?? 0
+        }
     }
 
     private func read(_ query: Query, at place: PlacedPartition, deadline: MonotonicTime)

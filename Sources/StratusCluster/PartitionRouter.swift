@@ -20,9 +20,12 @@ package protocol PartitionRouter: Sendable {
     /// Whether there is a partition of data of this number. They are numbered from 1 without a gap,
     /// and their count never changes.
     func hasPartition(_ group: GroupID) -> Bool
-    /// How far some partition is known to be ahead of this node's wall clock. Deadlines of commands
-    /// that must agree are set later by this much. Zero unless a clock is or was wrong.
+    /// How far some partition is known to be ahead of this node's wall clock. Zero unless a clock is
+    /// or was wrong. For deadlines that are fixed before it is known where they count: a command
+    /// that may run later gets the lead of its partition from the router.
     var leadMilliseconds: Int64 { get }
+    /// How far the partition that owns a key is.
+    func leadMilliseconds(at key: ShardKey) -> Int64
     /// The level that all nodes of the cluster can read: asked before a command or question is made
     /// in a format that not every level has.
     var level: ClusterLevel { get }
@@ -39,6 +42,7 @@ extension PartitionRouter {
     }
 
     package var leadMilliseconds: Int64 { 0 }
+    package func leadMilliseconds(at key: ShardKey) -> Int64 { self.leadMilliseconds }
     package var level: ClusterLevel { .build }
     package func group(of key: ShardKey) -> GroupID? { nil }
 }

@@ -100,8 +100,7 @@ extension NodeState {
             container: ContainerReference(container: "stratus.jobs", environment: .production),
             identity: self.world.drawIdentity(),
             deadlineMilliseconds: self.world.wallMilliseconds
-                + Self.adoptionPatience.clampedNanoseconds / 1_000_000
-                + self.router.leadMilliseconds, schemaVersion: 0,
+                + Self.adoptionPatience.clampedNanoseconds / 1_000_000, schemaVersion: 0,
             principal: Principal(kind: .system))
         do {
             let outcome = try await self.router.submit(

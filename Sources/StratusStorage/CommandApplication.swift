@@ -7,15 +7,20 @@ package import StratusModel
 /// it once, so it has no deadline and is not remembered.
 package struct CommandApplication<State: ReplicatedState>: Sendable {
     package var state: State
-    private var requests = RequestTable()
+    private var requests: RequestTable
 
     /// Not yet taken by ``takeForgotten()``.
     private var hasForgotten = false
 
     private let bugs: PlantedBugs
 
-    package init(_ state: State, bugs: PlantedBugs = PlantedBugs()) {
+    /// - Parameter rememberedCountMax: the same on every replica.
+    package init(
+        _ state: State, rememberedCountMax: Int = RequestTable.countMax,
+        bugs: PlantedBugs = PlantedBugs()
+    ) {
         self.state = state
+        self.requests = RequestTable(countMax: rememberedCountMax)
         self.bugs = bugs
     }
 
@@ -40,6 +45,9 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
             !self.bugs.contains(.identityNotAsked)
         {
             return known
+        }
+        if let floor = try self.requests.floor(over: command.deadlineMilliseconds, in: rows) {
+            return .expired(at: floor)
         }
         if self.state.forgetsOutcomes(command) {
             try self.requests.forgetExpired(at: position.time, in: &rows)

@@ -192,6 +192,31 @@ struct ClusterRouterTests {
         #expect(try write(4)?.get().verdict == .decided)
     }
 
+    @Test func `core audit 3.4: what is ahead of one partition is not ahead of another`() throws {
+        let node = try OneNode(seed: 2, groupCount: 2)
+        func write(_ key: ShardKey) -> (verdict: Outcome.Verdict?, expired: Int64?) {
+            let identity = node.world.drawIdentity()
+            let result = Shared<Outcome?>(nil)
+            Task(executorPreference: node.executor) {
+                let answer = await node.submit(.write([1], value: [1]), identity, to: key)
+                result.withLock { $0 = try? answer.get() }
+            }
+            node.executor.run(until: node.world.now + .seconds(2))
+            return result.withLock { ($0?.verdict, $0?.expiredAtMilliseconds) }
+        }
+        let (wrong, sound) = (ShardKey.account("0"), ShardKey.account("1"))
+        node.world.jumpWall(milliseconds: 3_600_000)
+        #expect(write(wrong).verdict == .decided)
+        node.world.jumpWall(milliseconds: -3_600_000)
+        #expect(write(wrong).verdict == .decided)
+        #expect(write(sound).verdict == .decided)
+        #expect(node.router.leadMilliseconds(at: wrong) > 3_500_000)
+        #expect(node.router.leadMilliseconds(at: sound) == 0)
+        #expect(node.router.leadMilliseconds > 3_500_000)
+        node.world.jumpWall(milliseconds: 3_600_000)
+        #expect(node.router.leadMilliseconds == 0)
+    }
+
     @Test
     func
         `O-07 through a node whose clock is an hour behind saves are made, and late ones are late`()

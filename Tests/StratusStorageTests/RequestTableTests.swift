@@ -73,4 +73,53 @@ import Testing
         }
         #expect(try table.outcome(of: identity(40), at: time, in: rows) == outcome)
     }
+
+    /// Core audit 3.4: the time of a partition stands still for as long as it is ahead.
+    @Test func `what is remembered has a bound, and nothing that was forgotten runs twice`() throws
+    {
+        let bound = 100
+        var rows = MemoryRowStore()
+        var application = CommandApplication(RegisterState(), rememberedCountMax: bound)
+        func command(_ number: UInt64, deadline: Int64) -> Command {
+            Command(
+                kind: .reference, identity: RequestIdentity(high: 1, low: number),
+                deadlineMilliseconds: deadline,
+                container: ContainerReference(container: "c", environment: .development),
+                schemaVersion: 0, principal: Principal(kind: .administrator),
+                body: RegisterCommand.write([1], value: [UInt8(truncatingIfNeeded: number)])
+                    .encoded())
+        }
+        var index: UInt64 = 0
+        func apply(_ command: Command, to application: inout CommandApplication<RegisterState>)
+            throws -> Outcome
+        {
+            index += 1
+            return try application.apply(
+                command,
+                at: EntryPosition(
+                    index: LogIndex(index),
+                    time: HybridTime(milliseconds: 1_000_000, count: UInt16(index))), over: &rows)
+        }
+        for number in 1...1_000 as ClosedRange<UInt64> {
+            let outcome = try apply(
+                command(number, deadline: 1_000_000 + Int64(number)), to: &application)
+            #expect(outcome.verdict == .decided)
+            #expect(application.rememberedCount <= bound + 64)
+        }
+        // After a restart the bound is known from the rows.
+        var other = CommandApplication(RegisterState(), rememberedCountMax: bound)
+        for number in [1, 500, 900, 1_000] as [UInt64] {
+            let first = try apply(
+                command(number, deadline: 1_000_000 + Int64(number)), to: &other)
+            #expect(first.verdict == (number > 960 ? .decided : first.verdict))
+            if number <= 800 {
+                // Sent again behind what it names, it would run.
+                #expect(first.verdict == .expired)
+                #expect((first.expiredAtMilliseconds ?? 0) >= 1_000_000 + 800)
+            }
+        }
+        let floor = try #require(
+            try apply(command(1, deadline: 1_000_001), to: &other).expiredAtMilliseconds)
+        #expect(try apply(command(2_000, deadline: floor + 1), to: &other).verdict == .decided)
+    }
 }

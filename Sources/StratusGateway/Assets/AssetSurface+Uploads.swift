@@ -181,7 +181,7 @@ extension AssetSurface {
         hashes: Bool, sizeMax: UInt64
     ) -> BodyPlan {
         let body = BodyID(self.drawName())
-        let lead = max(0, self.kernel.router.leadMilliseconds)
+        let lead = self.kernel.router.leadMilliseconds(at: .database(database))
         let patience = max(
             Self.patienceMin, .seconds(Int64(clamping: sizeMax / Self.speedMin)))
         var plan = BodyPlan(
@@ -270,8 +270,7 @@ extension AssetSurface {
             let envelope = command(naming.storers).enveloped(
                 container: database.container, identity: self.world.drawIdentity(),
                 deadlineMilliseconds: self.world.wallMilliseconds
-                    + Self.commandPatience.clampedNanoseconds / 1_000_000
-                    + self.kernel.router.leadMilliseconds, schemaVersion: 0,
+                    + Self.commandPatience.clampedNanoseconds / 1_000_000, schemaVersion: 0,
                 principal: Principal(kind: .system))
             let outcome: Outcome
             do throws(RouteError) {

@@ -61,7 +61,6 @@ struct Exchange {
         self.deadlineMilliseconds =
             authentication.signed?.deadlineMilliseconds
             ?? kernel.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
-            + kernel.router.leadMilliseconds
     }
 
     /// The same request, for one that is held: its body has been read and is let go.

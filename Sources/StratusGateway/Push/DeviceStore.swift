@@ -87,7 +87,7 @@ package struct DeviceStore: Sendable {
             let outcome = try await self.router.submit(
                 IdentityCommand([edit]).enveloped(
                     identity: self.world.drawIdentity(),
-                    deadlineMilliseconds: now + 10_000 + self.router.leadMilliseconds),
+                    deadlineMilliseconds: now + 10_000),
                 to: name.home, deadline: deadline)
             guard outcome.verdict == .decided else {
                 throw RouteError.notExecuted(retryAfter: .seconds(1))

@@ -459,8 +459,7 @@ struct PollService: Surface {
             ).enveloped(
                 container: place.registration.container,
                 identity: self.kernel.world.drawIdentity(),
-                deadlineMilliseconds: self.kernel.world.wallMilliseconds + 10_000
-                    + self.kernel.router.leadMilliseconds,
+                deadlineMilliseconds: self.kernel.world.wallMilliseconds + 10_000,
                 schemaVersion: 0, principal: Principal(kind: .system))
             _ = try await self.kernel.router.submit(
                 command, to: .database(place.database), deadline: deadline)

@@ -345,8 +345,7 @@ package struct PushDesk: Sendable {
                 as: .device, step)
         ).enveloped(
             container: target.database.container, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000
-                + self.router.leadMilliseconds,
+            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
             schemaVersion: 0, principal: Principal(kind: .system))
         let outcome = try await self.router.submit(
             command, to: .database(target.database), deadline: deadline)

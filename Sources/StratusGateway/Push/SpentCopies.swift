@@ -59,8 +59,7 @@ struct SpentCopies: Sendable {
             ModifySubscriptions(database: part, operations: [.delete(id)])
         ).enveloped(
             container: part.container, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000
-                + self.router.leadMilliseconds,
+            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
             schemaVersion: 0, principal: principal)
         let outcome = try await self.router.submit(
             command, to: .database(part), deadline: deadline)

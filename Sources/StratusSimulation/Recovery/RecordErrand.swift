@@ -19,9 +19,7 @@ struct RecordErrand: Sendable {
     {
         for _ in 0..<Self.tryCountMax where !self.shells.life.isGone {
             let router = self.shells.router
-            // The router answers for partitions whose time is ahead of this clock.
-            let deadline =
-                self.world.wallMilliseconds + router.leadMilliseconds + Self.patienceMilliseconds
+            let deadline = self.world.wallMilliseconds + Self.patienceMilliseconds
             let envelope = body.enveloped(
                 container: RecordWorld.container, identity: self.world.drawIdentity(),
                 deadlineMilliseconds: deadline, schemaVersion: 0, principal: principal)
@@ -32,7 +30,8 @@ struct RecordErrand: Sendable {
                     let decided = try? RecordOutcome(
                         decoding: outcome.body, detail: outcome.detail)
                 else { return nil }
-                return (decided, envelope.identity, deadline)
+                // The router adds the lead of a partition whose time is ahead of this clock.
+                return (decided, envelope.identity, deadline + router.leadMilliseconds)
             } catch {
                 self.shells.life.simulation.note("\(group) errand: \(error)")
                 await self.shells.life.sleep(for: Self.pause)
