@@ -11,6 +11,8 @@ final class ClusterWatch: Sendable {
     struct Figures: Sendable, Equatable {
         /// The replicas that are open here. Those of idle partitions are closed.
         var openCount = 0
+        /// Replicas that this node keeps and cannot open.
+        var unopenedCount = 0
         var ledCount = 0
         /// Open replicas that know no leader: their partitions have no majority in reach.
         var leaderlessCount = 0
@@ -21,6 +23,8 @@ final class ClusterWatch: Sendable {
         var changingCount = 0
         /// Replicas with a problem of their own, such as damage or no room.
         var troubledCount = 0
+        /// How far the time of the partition that is furthest ahead is ahead of this node's clock.
+        var aheadMilliseconds: Int64 = 0
         /// Moves that the cluster plans or carries out, as this node last heard.
         var moveCount = 0
         /// Replicas that partitions lack, as this node last heard: they are being copied, or nodes
@@ -52,11 +56,14 @@ final class ClusterWatch: Sendable {
         let observed = await self.cluster.replicas.observations()
         let replicas = await self.cluster.replicas.status()
         var figures = Figures()
-        figures.openCount = replicas.count
+        figures.openCount = replicas.count(where: \.isOpen)
+        figures.unopenedCount = replicas.count - figures.openCount
         for replica in replicas {
-            if replica.leader == nil { figures.leaderlessCount += 1 }
+            if replica.isOpen, replica.leader == nil { figures.leaderlessCount += 1 }
             if replica.problem != nil { figures.troubledCount += 1 }
+            figures.aheadMilliseconds = max(figures.aheadMilliseconds, replica.aheadMilliseconds)
         }
+        self.noteAhead(replicas)
         figures.ledCount = observed.count
         // What a cluster keeps in its system partition, a node alone has by itself.
         figures.leadsSystem =
@@ -76,6 +83,20 @@ final class ClusterWatch: Sendable {
             figures.takenCount = seen.figures.takenCount + led.subtracting(seen.led).count
             seen = (figures, led)
         }
+    }
+
+    /// A lead that clocks of one cluster may have against each other is none.
+    private static let aheadMax: Int64 = 10_000
+
+    private func noteAhead(_ replicas: [NodeReplicas.GroupStatus]) {
+        let ahead = replicas.filter { $0.isOpen && $0.aheadMilliseconds > Self.aheadMax }
+        guard let most = ahead.map(\.aheadMilliseconds).max() else {
+            return self.cluster.health.dropWarning("time")
+        }
+        self.cluster.health.warn(
+            "time",
+            "the time of \(ahead.count) partitions is ahead of this node's clock, by up to "
+                + "\(most / 1_000) s: a clock was wrong when somebody wrote there")
     }
 
     /// The replicas that partitions lack; 0 for a node alone, whose cluster is not formed.

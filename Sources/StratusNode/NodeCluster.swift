@@ -31,7 +31,7 @@ final class NodeCluster: Sendable {
     private let receivers: PeerReceivers
     private let world: RealWorld
     private let log: Log
-    private let health: Health
+    let health: Health
     private let memory: PeerMemory
     private let certificates: PeerCertificates?
     private let tasks = Mutex<[Task<Void, Never>]>([])
@@ -92,6 +92,17 @@ final class NodeCluster: Sendable {
                 reportingTo: inbox)
         } catch {
             throw NodeFailure(.inputOutput, "the log in '\(plan.dataDirectory)': \(error.text)")
+        }
+        let system = FileSystem(world.files)
+        let records = DataState(partitionCount: formation.partitionCount)
+        let caches = CacheBudget()
+        if directory.peers.isEmpty {
+            try LoneStart(formation, directory, segments, world, log, health).goOn {
+                (group) throws(StoreError) in
+                try PartitionStore(records, group: group, in: "partitions", of: system)
+            } system: { () throws(StoreError) in
+                try PartitionStore(SystemState(), group: .system, in: "partitions", of: system)
+            }
         }
         let starts: NodeStarts
         do throws(StartFile.Refusal) {
@@ -162,9 +173,6 @@ final class NodeCluster: Sendable {
         let linksMade = links
         if let linksMade { reach.begin { linksMade.openCount } }
         let sender: any PeerSender = linksMade ?? NoPeers()
-        let system = FileSystem(world.files)
-        let records = DataState(partitionCount: formation.partitionCount)
-        let caches = CacheBudget()
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: own.incarnation,
             peers: directory.peers.map(\.node),
@@ -261,6 +269,9 @@ final class NodeCluster: Sendable {
             }
         }
         setup.events.opened = { count, total in start.opened(count, of: total) }
+        setup.events.unopenedChanged = { groups, why in
+            Self.follow(unopened: groups, why, isAlone: directory.peers.isEmpty, health)
+        }
         setup.events.alarm = { group, what in
             log.error("partition", ["group": .describing(group), "reason": .text(what)])
         }
@@ -472,6 +483,20 @@ final class NodeCluster: Sendable {
             ])
     }
 
+    /// A node is not ready where another can do what it cannot: open its replicas.
+    private static func follow(
+        unopened groups: [GroupID], _ why: String, isAlone: Bool, _ health: Health
+    ) {
+        health.clear("partitions")
+        health.dropWarning("partitions")
+        if groups.isEmpty { return }
+        let shown = groups.prefix(8).map { $0 == .system ? "system" : "\($0.raw - 1)" }
+        let text =
+            "\(groups.count) cannot be opened (\(shown.joined(separator: ", "))"
+            + "\(groups.count > shown.count ? ", …" : "")): \(why)"
+        if isAlone { health.warn("partitions", text) } else { health.raise("partitions", text) }
+    }
+
     /// Listens for peers, opens links to them, and takes part in what the cluster does.
     func join(
         _ settings: ConfigurationSettings, admitting: SystemPartition?, polls: PollAttendance
@@ -534,7 +559,8 @@ final class NodeCluster: Sendable {
             health.complaints.append(.init(component: "storage", reason: fault))
         }
         for group in await self.replicas.status() {
-            if let problem = group.problem {
+            // What cannot be opened is a reason of its own, once for all of them.
+            if let problem = group.problem, group.isOpen {
                 health.complaints.append(.init(component: "\(group.group)", reason: problem))
             }
         }

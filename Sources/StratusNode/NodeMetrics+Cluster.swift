@@ -12,7 +12,7 @@ extension NodeMetrics {
     static let components = [
         "starting", "stopping", "formation", "cluster", "member", "data", "refused", "peers",
         "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail", "assets", "push",
-        "sealing",
+        "sealing", "partitions", "entries", "time",
     ]
 
     private static let certificateHelp =
@@ -111,6 +111,13 @@ extension NodeMetrics {
         gauge("stratus_replicas_open", "Open replicas; those of idle partitions are closed") {
             $0.openCount
         }
+        gauge("stratus_replicas_unopened", "Replicas that this node keeps and cannot open") {
+            $0.unopenedCount
+        }
+        metrics.gauge(
+            "stratus_partition_time_ahead_seconds",
+            "How far the time of a partition is ahead of this node's clock, of the one furthest ahead"
+        ) { Double(watch.figures.aheadMilliseconds) / 1_000 }
         gauge("stratus_replicas_without_leader", "Open replicas that know of no leader") {
             $0.leaderlessCount
         }

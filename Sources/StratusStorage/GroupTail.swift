@@ -66,6 +66,9 @@ struct GroupTail {
 
     var last: LogIndex { LogIndex(self.start.index.raw + UInt64(self.slots.count)) }
 
+    /// Holds nothing and begins at the beginning.
+    var isUntouched: Bool { self.slots.isEmpty && self.start.index == .zero }
+
     func term(at index: LogIndex) -> Term? {
         if index == self.start.index { return self.start.term }
         return self.position(of: index).map { self.slots[$0].term }

@@ -36,21 +36,23 @@ import StratusModel
 //
 // | bytes | what                                                                        |
 // | ----- | --------------------------------------------------------------------------- |
-// | 1     | 1 entry, 2 hard state, 3 cut, 4 start, 5 last                               |
+// | 1     | 1 entry, 2 hard state, 3 cut, 4 start, 5 last, 6 state                      |
 // | 1     | of an entry: its kind                                                       |
 // | 2     | group                                                                       |
 // | 2     | of an entry: its time's count                                               |
 // | 2     | zero                                                                        |
 // | 8     | index: of an entry; the first one cut; the one before the first kept; the   |
-// |       | last kept. Of a hard state: 1 + the vote, or 0                              |
+// |       | last kept. Of a hard state: 1 + the vote, or 0. Of a state: 0               |
 // | 8     | term                                                                        |
 // | 8     | of an entry: its time's milliseconds                                        |
 // | 4     | size of the payload                                                         |
 // | 4     | CRC-32C of the payload                                                      |
 //
-// The first batch of a segment begins with the state of every group before it: its start, the last
-// index it holds, its hard state. So older segments are needed for their entries only, and the
-// content of a lost one can be named.
+// A batch whose first item is a state goes on with the state of every group before it: its start,
+// the last index it holds, its hard state. So what is before it is needed for its entries only, and
+// the content of a lost batch can be named. The first batch of a segment begins so, and the one that
+// is written at a clean stop and after checkpoints. A log that has lost a batch of unknown content
+// writes none before its owner has settled that loss.
 //
 // The salt is unknown to clients that choose payloads, so no payload can pass for a batch.
 
@@ -108,6 +110,7 @@ enum LogFormat {
         case cut = 3
         case start = 4
         case last = 5
+        case state = 6
     }
 
     struct Item: Equatable {
@@ -164,6 +167,12 @@ enum LogFormat {
         }
         /// The size of the whole batch, padding included.
         var size: Int { (self.payloadOffset + self.payloadSize + 7) & ~7 }
+
+        /// Whether the state of every group stands at its beginning.
+        func holdsState(_ segment: UnsafeRawBufferPointer) -> Bool {
+            self.itemCount > 0
+                && segment[self.position + LogFormat.batchHeaderSize] == ItemKind.state.rawValue
+        }
 
         /// To be called when the items stand behind the header: the checksum covers them.
         func write(to batch: UnsafeMutableRawPointer) {

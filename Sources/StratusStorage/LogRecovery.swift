@@ -29,6 +29,8 @@ struct LogRecovery {
 
     /// The number the next batch must have; nil before the first.
     private var expected: UInt64?
+    /// The state of every group was read, and no segment is missing since.
+    private var hasState = false
     /// The entries read before a loss of unknown content, by group, until the state of the groups
     /// behind it is read. The lost batch may have replaced any of them.
     private var doubted: [GroupID: GroupTail]?
@@ -94,11 +96,14 @@ struct LogRecovery {
                 self.doubted = nil
                 self.damage.hasUnknownLoss = true
                 self.expected = nil
+                self.hasState = false
             }
             try self.replay(segment, isLast: isLast, buffer)
             progress(
                 SegmentedLog.RecoveryProgress(segmentsRead: number + 1, segmentCount: count))
         }
+        // What the oldest segment begins behind is known from its state alone.
+        if !self.hasState, !self.segments.isEmpty { self.damage.hasUnknownLoss = true }
         // No state follows the loss: the node is out, and what it had stays.
         for (group, known) in self.doubted ?? [:] {
             guard self.groups[group] != nil else {
@@ -299,13 +304,14 @@ struct LogRecovery {
             let end = position + batch.size
             let isTail =
                 isLast && self.search(bytes, from: end, for: header) == nil
-            // The first batch of a segment holds the state of every group, so a loss before it is
-            // now known by name. Its content is not known, so nothing read before it counts unless
-            // that state proves it.
+            // Where a batch holds the state of every group, a loss before it is now known by name.
+            // Its content is not known, so nothing read before it counts unless that state proves
+            // it.
             self.replay(batch, bytes, segment, isTail: isTail)
-            if position == LogFormat.segmentHeaderSize {
+            if batch.holdsState(bytes) {
                 self.doubted = nil
                 self.damage.hasUnknownLoss = false
+                self.hasState = true
             }
             position = end
         }
@@ -359,6 +365,7 @@ struct LogRecovery {
                     .corrupt, "an item of kind \(bytes[item]) in \(segment.path)")
                 return
             }
+            if read.kind == .state { continue }
             if run?.group != read.group {
                 if let run { self.end(run, in: segment) }
                 run = Run(
@@ -402,8 +409,16 @@ struct LogRecovery {
                 run.tail.adopt(known, last: last)
             }
             run.tail.owe(through: last)
+        case .state: break
         case .entry:
             let index = LogIndex(item.index)
+            // Behind a loss a group begins anew. Its entries may be millions by now, and those
+            // before where it began are not missing.
+            if let known = self.doubted?[item.group], run.tail.isUntouched,
+                known.start.index < index
+            {
+                run.tail.restart(after: known.start)
+            }
             guard index > run.tail.start.index else { return }
             let isSound =
                 payload + Int(item.size) <= bytes.count

@@ -49,7 +49,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         /// Entries known to be missing or damaged: the replica must fetch them from a peer and
         /// submit them again before it votes or serves.
         package var entries: [Entries] = []
-        /// A batch is gone with the list of its items: any group may have lost entries or a vote.
+        /// A batch is gone with the list of its items, and no state of the groups follows it: any
+        /// group may have lost entries or a vote. See ``SegmentedLog/settleLoss()``.
         package var hasUnknownLoss = false
         /// The first dropped entry of each group and its term, if the last batch was not whole: a
         /// tear, unless the medium rotted just there. Nobody can tell the two apart: a torn entry
@@ -95,6 +96,13 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var position: Int
     private var batchNumber: UInt64
     private var failure: LogError?
+    /// The state of all groups goes with the next batch; and with the batch that is being written.
+    private var wantsState = false
+    private var writesState = false
+    /// Written since the state was, or since the start.
+    private var sizeSinceState = 0
+    /// See ``Damage/hasUnknownLoss``: no state may be written that says what nobody knows.
+    private var isInDoubt: Bool
     /// The last batch found no room for the segment that it needed.
     private var hasNoRoom = false
     /// The same, for the thread that flushes.
@@ -137,6 +145,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.position = recovery.position
         self.batchNumber = recovery.batchNumber
         self.damage = recovery.damage
+        self.isInDoubt = recovery.damage.hasUnknownLoss
         for cut in recovery.unwrittenCuts {
             if case .cut(let group, _) = cut { self.groups[group]?.unsyncedCutCount += 1 }
             self.enqueue(cut)
@@ -211,7 +220,10 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package var oldestUnsyncedAt: MonotonicTime? {
         self.lock.withLock { _ in self.syncingSince ?? self.queuedSince }
     }
-    package var hasWork: Bool { self.lock.withLock { _ in !self.queue.isEmpty } }
+    package var hasWork: Bool { self.lock.withLock { _ in self.hasItems } }
+    private var hasItems: Bool { !self.queue.isEmpty || self.wantsState }
+    /// Whether some group may have lost something that nobody can name, and nobody has settled it.
+    package var hasUnknownLoss: Bool { self.lock.withLock { _ in self.isInDoubt } }
     package var queuedSize: ByteCount { self.lock.withLock { _ in ByteCount(self.queueSize) } }
     package var takesMore: Bool {
         self.lock.withLock { _ in
@@ -442,8 +454,12 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     /// wait for the next flush.
     package func beginFlush() -> Bool {
         precondition(self.written == nil, "a flush begins before the one before has ended")
-        let (taken, failed) = self.lock.withLock { _ in (self.takeBatch(), self.failure != nil) }
-        if taken.isEmpty || failed { return false }
+        let (taken, withState, failed) = self.lock.withLock { _ in
+            self.writesState = self.wantsState && !self.isInDoubt
+            self.wantsState = false
+            return (self.takeBatch(), self.writesState, self.failure != nil)
+        }
+        if taken.isEmpty && !withState || failed { return false }
         do throws(DiskError) {
             self.written = try self.write(taken)
         } catch {
@@ -463,6 +479,49 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             self.hasNoRoom ? self.claimSchedule(thoughFull: true) : nil
         }
         self.schedule(on: executor)
+    }
+
+    // MARK: State
+
+    /// A state is left out while less than so many times its size was written since the last one.
+    private static let stateShare = 16
+
+    /// Writes the state of all groups with the next batch, so that damage to what was written until
+    /// now can be named by the next start. It may be left out, since it is written often: it takes
+    /// no more than a sixteenth of the log.
+    package func noteState() {
+        let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
+            let size = self.groups.count * 3 * LogFormat.itemSize
+            guard self.failure == nil, !self.isInDoubt,
+                self.sizeSinceState >= Self.stateShare * size
+            else { return nil }
+            self.wantsState = true
+            return self.claimSchedule()
+        }
+        self.schedule(on: executor)
+    }
+
+    /// Writes what waits and the state of all groups, and returns when they are on the disk, or
+    /// cannot be written. For a clean stop, when nothing else is submitted any more.
+    package func close() async {
+        let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
+            self.wantsState = self.failure == nil
+            return self.executor
+        }
+        guard let executor else { return self.flushAll() }
+        await Task(executorPreference: executor) { [self] in self.flushAll() }.value
+    }
+
+    private func flushAll() { while self.flush() {} }
+
+    /// The owner has decided for every group what becomes of a loss that nobody can name, and has
+    /// submitted that: from now on what the log holds is what it must hold. Whoever votes by this
+    /// log must not call it.
+    package func settleLoss() {
+        self.lock.withLock { _ in
+            self.isInDoubt = false
+            self.wantsState = true
+        }
     }
 
     // MARK: Expiring
@@ -503,6 +562,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private func putBack(_ items: [QueuedItem]) {
         self.lock.withLock { _ in
             self.hasNoRoom = true
+            self.wantsState = self.wantsState || self.writesState
             self.queue.insert(contentsOf: items, at: 0)
             self.queueSize += items.reduce(0) { $0 + $1.size }
             self.queuedSince = self.syncingSince ?? self.queuedSince
@@ -521,7 +581,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             return false
         }
         let (events, more, syncTook) = self.lock.withLock { _ in
-            (self.finish(written), !self.queue.isEmpty, self.syncTook)
+            (self.finish(written), self.hasItems, self.syncTook)
         }
         syncTook?(self.world.now - began)
         for event in events { self.onEvent(event) }
@@ -572,7 +632,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     /// - Parameter thoughFull: whether to look for room even if the disk was full. That fills all
     ///   remaining room with zeros, so do not do it for every submission.
     private func claimSchedule(thoughFull: Bool = false) -> (any TaskExecutor)? {
-        guard let executor, !self.isScheduled, !self.queue.isEmpty, thoughFull || !self.hasNoRoom
+        guard let executor, !self.isScheduled, self.hasItems, thoughFull || !self.hasNoRoom
         else { return nil }
         self.isScheduled = true
         return executor
@@ -589,7 +649,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             self.prepareSpare()
         } while self.lock.withLock { _ in
             // Without room there is nothing to do but wait for somebody to ask again.
-            self.isScheduled = !self.queue.isEmpty && !self.hasNoRoom
+            self.isScheduled = self.hasItems && !self.hasNoRoom
             return self.isScheduled
         }
     }
@@ -618,6 +678,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         var places: BatchEncoder.Places
         var segment: LogSegment
         var isNewSegment: Bool
+        var holdsState: Bool
+        var size: Int
         var end: Int
     }
 
@@ -628,14 +690,18 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             itemCount: items.count, payloadSize: payloadSize)
         let active = self.lock.withLock { _ in self.segments.active }
         let isExpired = self.lock.withLock { _ in self.segments.isActiveExpired }
+        var state: [LogFormat.Item] = []
+        if self.lock.withLock({ _ in self.writesState }) {
+            state = self.lock.withLock { _ in self.stateItems() }
+            header.itemCount += state.count
+        }
         let mustRotate = active.map { self.position + header.size > $0.size || isExpired } ?? true
         let segment: LogSegment
-        var state: [LogFormat.Item] = []
         if mustRotate {
             segment = try self.nextSegment()
             state = self.lock.withLock { _ in self.stateItems() }
             header.position = LogFormat.segmentHeaderSize
-            header.itemCount += state.count
+            header.itemCount = items.count + state.count
             precondition(
                 header.position + header.size <= segment.size,
                 "an entry of \(payloadSize) bytes in segments of \(segment.size)")
@@ -650,6 +716,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         try segment.file.write(self.encoder.bytes, at: UInt64(start))
         return Written(
             items: items, places: places, segment: segment, isNewSegment: mustRotate,
+            holdsState: state.first?.kind == .state, size: header.size,
             end: header.position + header.size)
     }
 
@@ -660,6 +727,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         }
         self.position = written.end
         self.batchNumber += 1
+        self.sizeSinceState = written.holdsState ? 0 : self.sizeSinceState + written.size
         self.hasNoRoom = false
         self.syncingSince = nil
         var touched: Set<GroupID> = []
@@ -727,10 +795,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return segment
     }
 
-    /// The start and hard state of every group, written at the head of every segment, so that older
-    /// segments are needed for their entries only.
+    /// The start and hard state of every group, written at the head of every segment and now and
+    /// then between, so that what is before is needed for its entries only.
     private func stateItems() -> [LogFormat.Item] {
         var items: [LogFormat.Item] = []
+        // The mark says that these are known for certain.
+        if !self.isInDoubt {
+            items.append(LogFormat.Item(kind: .state, group: .system, index: 0, term: 0))
+        }
         for group in self.groups.keys.sorted() {
             let tail = self.groups[group]!
             // Entries that a snapshot left out were never here: their group's start goes with the

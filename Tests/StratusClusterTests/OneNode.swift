@@ -32,7 +32,7 @@ struct OneNode: Sendable {
 
     init(
         seed: UInt64, limits: Limits = Limits(), logLimits: SegmentedLog.Limits? = nil,
-        world: SimulatedWorld? = nil, groupCount: UInt16 = 1,
+        world: SimulatedWorld? = nil, groupCount: UInt16 = 1, goesOn: Bool = false,
         adjust: (inout NodeReplicas.Setup) -> Void = { _ in }
     ) throws {
         let world = world ?? SimulatedWorld(seed: seed)
@@ -42,8 +42,14 @@ struct OneNode: Sendable {
         small.segmentSize = .kibibytes(64)
         let log = try SegmentedLog.open(
             in: "log", of: world, limits: logLimits ?? small, reportingTo: inbox)
-        log.start(on: executor)
         let system = FileSystem(world.files)
+        if goesOn {
+            _ = try LoneVoter(NodeID(1), log: log, in: world, first: Self.first(world, system))
+                .goOn((1...groupCount).map { GroupID($0) }) { _ in
+                    Configuration(voters: [NodeID(1)])
+                }
+        }
+        log.start(on: executor)
         let sleep: @Sendable (MonotonicTime) async -> Void = { time in
             await executor.sleep(for: max(.zero, time - world.now))
         }
@@ -75,6 +81,21 @@ struct OneNode: Sendable {
             placeOfGroup: { PlacedPartition(group: $0, replicas: nodes, epoch: 1) }, sleep: sleep)
         Task(executorPreference: executor) { await replicas.start() }
         self.settle()
+    }
+
+    /// Says in a register that the partition goes on without what was lost.
+    private static func first(_ world: SimulatedWorld, _ system: FileSystem) -> FirstCommand {
+        FirstCommand { _, time in
+            Command(
+                kind: .reference, identity: world.drawIdentity(),
+                deadlineMilliseconds: time.milliseconds, container: Self.container,
+                schemaVersion: 0, principal: Principal(kind: .administrator),
+                body: RegisterCommand.write([255], value: [1]).encoded())
+        } open: { (group) throws(StoreError) in
+            try PartitionStore(RegisterState(), group: group, in: "partitions", of: system)
+        } isDone: {
+            $0.verdict == .decided
+        }
     }
 
     private static func number(of key: ShardKey) -> Int {

@@ -137,4 +137,106 @@ import Testing
         #expect(
             try again.read(GroupID(2), from: LogIndex(index - 1), limit: ByteCount(1)).count == 1)
     }
+
+    /// A log of one segment: group 1 has four entries in a batch each, and then group 2 has one.
+    private static func short(_ bench: LogBench, closes: Bool) async throws {
+        let log = try bench.open()
+        for index in 1...4 as ClosedRange<UInt64> {
+            log.append(1, index...index)
+            log.flushAll()
+        }
+        if closes { await log.close() }
+        log.append(2, 1...1)
+        log.flushAll()
+    }
+
+    /// Flips a bit in the list of the batch of an entry of group 1.
+    private static func flipList(of index: UInt64, _ bench: LogBench) throws {
+        bench.files.restart(after: .processCrash)
+        try bench.damage(entry: index, at: -20)
+    }
+
+    @Test func `core audit 3.1: a state behind a lost batch names what it held`() async throws {
+        for closes in [false, true] {
+            let bench = LogBench(segmentSize: 65_536)
+            try await Self.short(bench, closes: closes)
+            try Self.flipList(of: 3, bench)
+            let log = try bench.open(isNew: false)
+            #expect(log.hasUnknownLoss == !closes)
+            guard closes else { continue }
+            #expect(log.damage.entries == [.init(group: GroupID(1), indexes: [LogIndex(3)])])
+            #expect(try log.all(2) == LogBench.entries(1...1))
+            #expect(log.loss(of: GroupID(1), from: LogIndex(1))?.last == LogIndex(4))
+        }
+    }
+
+    @Test func `a log in doubt writes no state before its owner has settled the loss`()
+        async throws
+    {
+        let bench = LogBench(segmentSize: 4_096)
+        try await Self.short(bench, closes: false)
+        try Self.flipList(of: 3, bench)
+        do {
+            let log = try bench.open(isNew: false)
+            log.noteState()
+            await log.close()
+            // A segment begins without a state, too.
+            var index: UInt64 = 2
+            while log.segmentCount < 2 {
+                log.append(2, index...index)
+                log.flushAll()
+                index += 1
+            }
+            await log.close()
+        }
+        do {
+            let log = try bench.open(isNew: false)
+            #expect(log.hasUnknownLoss)
+            log.settleLoss()
+            await log.close()
+            #expect(!log.hasUnknownLoss)
+        }
+        #expect(try !bench.open(isNew: false).hasUnknownLoss)
+    }
+
+    @Test func `a state takes no more than a sixteenth of the log`() throws {
+        let bench = LogBench(segmentSize: 65_536)
+        let log = try bench.open()
+        var sizes: [Int] = []
+        for index in 1...100 as ClosedRange<UInt64> {
+            log.append(1, index...index)
+            log.flushAll()
+            log.noteState()
+            if log.hasWork { sizes.append(Int(index)) }
+            log.flushAll()
+        }
+        #expect(sizes.count > 2)
+        #expect(zip(sizes, sizes.dropFirst()).allSatisfy { $1 - $0 >= 6 }, "\(sizes)")
+    }
+
+    /// Millions of entries may lie before the first that is kept.
+    @Test func `entries behind a loss do not make those before the log's start missing`()
+        async throws
+    {
+        let bench = LogBench(segmentSize: 65_536)
+        do {
+            let log = try bench.open()
+            let start = SnapshotIdentity(
+                index: LogIndex(50_000_000), term: Term(1),
+                configuration: Configuration(voters: []),
+                digest: .empty)
+            log.restart(GroupID(1), after: start)
+            log.flushAll()
+            for index in 50_000_001...50_000_004 as ClosedRange<UInt64> {
+                log.append(1, index...index)
+                log.flushAll()
+            }
+        }
+        bench.files.restart(after: .processCrash)
+        try bench.damage(entry: 50_000_002, at: -20)
+        let log = try bench.open(isNew: false)
+        #expect(log.hasUnknownLoss)
+        #expect(
+            log.damage.entries == [.init(group: GroupID(1), indexes: [LogIndex(50_000_002)])])
+    }
 }

@@ -251,7 +251,8 @@ extension NodeReplicas {
         self.host.remove(group)
         self.members[group] = nil
         self.kept.remove(group)
-        self.unopenable[group] = (self.world.now + Self.mendingTime, "it is being repaired")
+        self.unopenable[group] = Unopenable(
+            until: self.world.now + Self.mendingTime, why: "it is being repaired", isMending: true)
         self.leaders.withLock { $0[group] = nil }
         self.answerWaiting(for: group)
     }

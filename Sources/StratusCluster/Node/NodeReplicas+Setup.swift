@@ -84,6 +84,8 @@ extension NodeReplicas {
         /// A command that was taken by a leader here was committed and applied, after this time.
         package var committed: @Sendable (Duration) -> Void = { _ in }
         package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
+        /// The groups that this node keeps and cannot open, and why the first of them cannot be.
+        package var unopenedChanged: @Sendable ([GroupID], String) -> Void = { _, _ in }
         package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
             _, _, _, _ in
         }
@@ -98,5 +100,9 @@ extension NodeReplicas {
         package var applied: LogIndex
         package var durable: LogIndex
         package var problem: String?
+        /// False where the replica cannot be opened: `problem` says why.
+        package var isOpen = true
+        /// How far the time of its entries is ahead of this node's wall clock.
+        package var aheadMilliseconds: Int64 = 0
     }
 }

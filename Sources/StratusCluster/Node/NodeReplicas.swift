@@ -49,6 +49,15 @@ package actor NodeReplicas {
         }
     }
 
+    /// A group that cannot be opened now.
+    struct Unopenable {
+        /// It is tried again then.
+        var until: MonotonicTime
+        var why: String
+        /// It was closed on purpose, for a moment.
+        var isMending = false
+    }
+
     /// Events dealt with before others get their turn on the executor.
     private static let turnCountMax = 1_024
     private static let sweepInterval = Duration.milliseconds(200)
@@ -105,7 +114,9 @@ package actor NodeReplicas {
     private var eventNews: Set<GroupID> = []
     private nonisolated let eventSignal = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
-    var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
+    var unopenable: [GroupID: Unopenable] = [:]
+    /// The last groups reported through `unopenedChanged`.
+    private var unopened: [GroupID] = []
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
     private var foundCount = 0
@@ -212,6 +223,8 @@ package actor NodeReplicas {
             return ByteCount(max(0, Int(clamping: space.free) - reserve))
         }
         self.recallRemains()
+        // All of it was read back: damage from now on can be named.
+        self.log.noteState()
         var effects: [ReplicaHost.Effect] = []
         // Alone there is nobody to beat to, and nobody to resign to.
         if self.setup.isClustered || !self.setup.peers.isEmpty {
@@ -225,8 +238,8 @@ package actor NodeReplicas {
     }
 
     /// Hands leadership over where somebody can take it, answers what can be answered, and leaves
-    /// rows that need no recovery.
-    package func stop() {
+    /// rows that need no recovery and a log whose damage can be named.
+    package func stop() async {
         guard !self.isStopped else { return }
         var effects: [ReplicaHost.Effect] = []
         // What has come in by now; what causes more of itself is not waited for.
@@ -252,6 +265,7 @@ package actor NodeReplicas {
             // What cannot be checkpointed is in the log.
             _ = try? member.partition.checkpoint()
         }
+        await self.log.close()
     }
 
     /// Partitions may be many and the disk busy: what the next start replays for it is in the log.
@@ -266,22 +280,36 @@ package actor NodeReplicas {
 
     // MARK: What is seen from outside
 
+    /// Groups that are open, and those that cannot be.
     package func status() -> [GroupStatus] {
-        self.host.allGroups.compactMap { group in
+        let closed = self.unopenable.keys.sorted().map { group in
+            GroupStatus(
+                group: group, role: .follower, term: self.log.hardState(of: group)?.term ?? .zero,
+                leader: nil, applied: .zero, durable: .zero,
+                problem: "it cannot be opened: \(self.unopenable[group]?.why ?? "")",
+                isOpen: false)
+        }
+        return (self.openStatus() + closed).sorted { $0.group < $1.group }
+    }
+
+    private func openStatus() -> [GroupStatus] {
+        let wall = self.world.wallMilliseconds
+        return self.host.allGroups.compactMap { group in
             guard let replica = self.host.replica(of: group), let member = self.members[group]
             else { return nil }
             return GroupStatus(
                 group: group, role: replica.raft.role, term: replica.raft.term,
                 leader: replica.raft.leader, applied: replica.state.applied,
                 durable: replica.state.durable,
-                problem: member.problem ?? replica.problem ?? self.problemOfFollower(of: member))
+                problem: member.problem ?? replica.problem ?? self.problemOfFollower(of: member),
+                aheadMilliseconds: replica.raft.log.lastTime.milliseconds &- wall)
         }
     }
 
     /// Groups led here that have applied something since they were last handed out by this.
     package func groupsWithNews() -> [GroupID] {
         self.host.allGroups.filter { group in
-            guard let replica = self.host.replica(of: group), replica.raft.role == .leader,
+            guard let replica = self.host.replica(of: group), replica.raft.serves,
                 let member = self.members[group], member.jobsSeen != replica.state.applied
             else { return false }
             self.members[group]?.jobsSeen = replica.state.applied
@@ -301,7 +329,7 @@ package actor NodeReplicas {
         defer { self.mailNews.removeAll(keepingCapacity: true) }
         let all = self.mailNews.sorted()
         func isLed(_ group: GroupID) -> Bool {
-            self.host.replica(of: group)?.raft.role == .leader
+            self.host.replica(of: group)?.raft.serves == true
         }
         return (all.filter(isLed), all.filter { !isLed($0) })
     }
@@ -318,7 +346,7 @@ package actor NodeReplicas {
         defer { self.eventNews.removeAll(keepingCapacity: true) }
         let all = self.eventNews.sorted()
         func isLed(_ group: GroupID) -> Bool {
-            self.host.replica(of: group)?.raft.role == .leader
+            self.host.replica(of: group)?.raft.serves == true
         }
         return (all.filter(isLed), all.filter { !isLed($0) })
     }
@@ -723,7 +751,7 @@ package actor NodeReplicas {
         guard let first = self.setup.firstConfiguration(group) else { return .notLeader(nil) }
         do {
             // What this node has promised is not known: it must not vote.
-            if self.log.damage.hasUnknownLoss {
+            if self.log.hasUnknownLoss {
                 throw LogError(
                     .corrupt, "the log has lost entries, and it is unknown of which partitions")
             }
@@ -741,6 +769,7 @@ package actor NodeReplicas {
                 seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil
+            self.reportUnopened()
             if let problem = replica.problem { self.setup.events.alarm(group, problem) }
             self.tellOpened(group)
             self.noteErasure(of: group)
@@ -751,9 +780,19 @@ package actor NodeReplicas {
             if self.unopenable[group]?.why != why {
                 self.setup.events.alarm(group, "cannot be opened: \(why)")
             }
-            self.unopenable[group] = (now + Self.reopenDelay, why)
+            self.unopenable[group] = Unopenable(until: now + Self.reopenDelay, why: why)
+            self.reportUnopened()
             return .notExecuted(retryAfterMilliseconds: 1_000)
         }
+    }
+
+    /// Tells the node which groups cannot be opened, when that has changed.
+    private func reportUnopened() {
+        let groups = self.unopenable.filter { !$0.value.isMending }.keys.sorted()
+        guard groups != self.unopened else { return }
+        self.unopened = groups
+        let why = groups.first.flatMap { self.unopenable[$0]?.why } ?? ""
+        self.setup.events.unopenedChanged(groups, why)
     }
 
     // MARK: Keeping house
@@ -853,6 +892,8 @@ package actor NodeReplicas {
                 self.members[group]?.problem = nil
                 self.members[group]?.lacksRoom = false
             }
+            // The last of a round.
+            if !self.members.values.contains(where: \.isCheckpointing) { self.log.noteState() }
             let mustFree =
                 self.log.segmentCount > self.setup.segmentCountMax
                 && self.log.holdersOfOldest.contains(group)

@@ -142,7 +142,7 @@ package struct Salvage {
 
     /// Makes this node the only voter of each group.
     private func force(_ groups: [GroupID], _ first: FirstCommand) throws(Refusal) {
-        let own = self.formation.node
+        let sole = SoleVoter(node: self.formation.node, log: self.log, world: self.world)
         var begun: [GroupID] = []
         for group in groups {
             let replica =
@@ -151,58 +151,13 @@ package struct Salvage {
                     configuration: Configuration(voters: []), index: .zero, lastTerm: .zero,
                     term: .zero, time: .zero)
             if replica.index > self.log.last(of: group).index { try self.bringLogUp(to: group) }
-            // No other survivor's log may hold another entry of this index and term.
-            let term = Term((replica.term.raw >> 20 + 1) << 20 + UInt64(own.raw))
-            var time = replica.time.successor(wallMilliseconds: self.world.wallMilliseconds)
-            var entries = [
-                Entry(
-                    index: replica.index.next, term: term, time: time, kind: .configuration,
-                    payload: Configuration(voters: [own]).encoded())
-            ]
-            time = time.successor(wallMilliseconds: self.world.wallMilliseconds)
-            if let command = first.make(group, time) {
-                begun.append(group)
-                entries.append(
-                    Entry(
-                        index: replica.index.next.next, term: term, time: time, kind: .command,
-                        payload: command.encoded()))
-            }
-            self.log.submit([
-                LogBatch(
-                    group: group, hardState: HardState(term: term, vote: nil), entries: entries)
-            ])
+            if sole.submit(group, after: replica, first) { begun.append(group) }
         }
-        while self.log.flush() {}
-        if let fault = self.log.fault { throw .disk("the log: \(fault.text)") }
-        if self.log.hasWork { throw .disk("the log: the disk is full") }
-        for group in begun { try self.apply(group, first) }
-    }
-
-    /// Brings the rows of a group to the end of its log, which ends with its first command. This
-    /// node is the group's only voter, so everything there is committed.
-    private func apply(_ group: GroupID, _ first: FirstCommand) throws(Refusal) {
-        do {
-            let rows = try first.open(group)
-            var last = Outcome(.none)
-            let end = self.log.last(of: group).index
-            while rows.applied < end {
-                let entries = try self.log.read(
-                    group, from: rows.applied.next, limit: .mebibytes(1))
-                guard !entries.isEmpty else {
-                    throw Refusal.unusable("\(group): the log lacks entry \(rows.applied.next)")
-                }
-                var outcomes: [Outcome] = []
-                try rows.apply(entries[...], into: &outcomes)
-                try rows.commit()
-                last = outcomes.last ?? last
-            }
-            try rows.close()
-            guard first.isDone(last) else { throw Refusal.notDone(group, last) }
-        } catch let refusal as Refusal {
-            throw refusal
-        } catch let error as LogError {
-            throw .unusable("\(group): \(error.text)")
-        } catch { throw .unusable("\(group): \(error)") }
+        // What others had of these groups is lost, and the operator has said so. Of a group that
+        // lives elsewhere nothing is settled.
+        if self.view.groups.allSatisfy(groups.contains) { self.log.settleLoss() }
+        try sole.flush()
+        for group in begun { try sole.apply(group, first) }
     }
 
     /// A snapshot was installed, and the log not begun behind it.

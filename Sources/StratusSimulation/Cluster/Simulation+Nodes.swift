@@ -461,6 +461,9 @@ extension Simulation {
             self.release(group, on: node, keepsTrail: true)
             self.rebuildNowAndThen(group, on: node)
         }
+        node.log?.noteState()
+        self.beginFlush(node)
+        if self.hasEnded(node) { return }
         self.expireNowAndThen(node)
         self.makeRoom(node)
         self.add(.checkpoint, to: node, at: self.now + self.checkpointDelay())
