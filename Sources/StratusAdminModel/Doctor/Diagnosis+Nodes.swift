@@ -137,6 +137,23 @@ extension Diagnosis {
             "The node recovers by itself. If it happens again, limit the container that is named "
                 + "by 'limits.containerRequestRateMax'."
         ),
+        (
+            ["partitions"],
+            "Other nodes have what '{node}' cannot open: run 'stratusctl node remove {node} --now', "
+                + "and let it join anew with an empty data directory. A node without peers: stop "
+                + "it, and restore its data directory from a backup."
+        ),
+        (
+            ["entries"],
+            "The node serves. If what was saved just before it ended must not be missing, stop it "
+                + "and restore its data directory from a backup. Look at the disk, which changed "
+                + "what it was given. The finding goes with the next restart."
+        ),
+        (
+            ["time"],
+            "Compare the clocks of all machines with 'chronyc tracking'. Nothing is lost. Dates in "
+                + "these partitions are wrong until real time has caught up."
+        ),
         (["starting", "formation", "stopping"], "Wait a moment, and ask again."),
         (
             ["push"],
