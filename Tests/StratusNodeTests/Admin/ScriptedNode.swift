@@ -13,7 +13,9 @@ final class ScriptedNode: HTTPHandler {
 
     private let state = Mutex(State())
 
-    func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
+    func plan(for head: RequestHead) -> RequestPlan {
+        RequestPlan(bodySizeMax: .mebibytes(1)) { await self.answer(to: $0) }
+    }
 
     /// Begins anew.
     ///
@@ -26,7 +28,7 @@ final class ScriptedNode: HTTPHandler {
     /// The requests since ``play(_:)``, each on a line with its body.
     var asked: String { self.state.withLock { $0.asked } }
 
-    func respond(to request: HTTPRequest) async -> HTTPResponse {
+    private func answer(to request: HTTPRequest) async -> HTTPResponse {
         let head = request.head
         let body = (try? await request.body.collect()) ?? []
         let target = head.path + (head.query.map { "?" + $0 } ?? "")
