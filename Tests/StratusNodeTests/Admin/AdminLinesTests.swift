@@ -32,7 +32,9 @@ import Testing
 
     private struct Handler: HTTPHandler {
         func plan(for head: RequestHead) -> RequestPlan {
-            RequestPlan(bodySizeMax: .mebibytes(1)) { await self.respond(to: $0) }
+            RequestPlan(bodySizeMax: .mebibytes(1), patience: .transfer) {
+                await self.respond(to: $0)
+            }
         }
 
         func respond(to request: HTTPRequest) async -> HTTPResponse {
