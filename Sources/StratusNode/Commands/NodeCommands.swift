@@ -213,17 +213,17 @@ enum NodeCommands {
             : String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// An API token for whoever starts here: drawn once for a data directory. Any other well-formed
-    /// one works as well.
+    /// An API token for whoever starts here: drawn once for a data directory, and again if the file
+    /// holds none. Any other well-formed one works as well.
     private static func apiToken(_ directory: String) -> String {
         let path = directory + "/api.token"
-        let world = try? RealWorld(dataDirectory: directory)
-        if SmallFile.state(path) == .absent, let world {
-            let digits = AdminToken.hexadecimal(Node.draw(world))
-            try? SmallFile.createSecret(path, digits + [0x0A])
-        }
         let bytes = (try? SmallFile.read(path, limit: .kibibytes(1))) ?? []
-        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+        let kept = String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+        if TokenCredentials.isWellFormed(apiToken: kept) { return kept }
+        guard let world = try? RealWorld(dataDirectory: directory) else { return "" }
+        let drawn = AdminToken.hexadecimal(Node.draw(world))
+        try? SmallFile.replaceSecret(path, drawn + [0x0A])
+        return String(decoding: drawn, as: UTF8.self)
     }
 }
 

@@ -85,6 +85,23 @@ import Testing
         #expect(try await dev.stop() == ExitCode.success.rawValue)
     }
 
+    /// The stage of flipped bits found it: nobody was let in, and the doctor had no finding.
+    @Test func `S-14 dev draws a token anew where its file holds none`() async throws {
+        let data = self.directory.path + "/data"
+        let first = try await Dev(data)
+        let kept = first.text("apiToken")
+        #expect(try await first.stop() == 0)
+        try Data("z\(kept.dropFirst())\n".utf8).write(
+            to: URL(fileURLWithPath: data + "/api.token"))
+        let second = try await Dev(data)
+        let drawn = second.text("apiToken")
+        #expect(drawn != kept && drawn.count == 64 && drawn.allSatisfy(\.isHexDigit))
+        #expect(try await second.stop() == 0)
+        let third = try await Dev(data)
+        #expect(third.text("apiToken") == drawn)
+        #expect(try await third.stop() == 0)
+    }
+
     @Test func `D4 what an administrator changes is in the audit trail`() async throws {
         let dev = try await Dev(self.directory.path + "/trail")
         let schema = try self.directory.write(
