@@ -64,17 +64,23 @@ let package = Package(
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(
-            name: "StratusPlacement", dependencies: ["StratusModel", "StratusCoding"],
+            name: "StratusRows", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release),
+        .target(
+            name: "StratusPlacement",
+            dependencies: ["StratusModel", "StratusCoding", "StratusRows"],
             swiftSettings: pure + release),
         .target(
             name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release + planted),
         .target(
-            name: "StratusQuery", dependencies: ["StratusModel", "StratusCoding"],
+            name: "StratusQuery", dependencies: ["StratusModel", "StratusCoding", "StratusRows"],
             swiftSettings: pure + release),
         .target(
             name: "StratusRecords",
-            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement", "StratusQuery"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusRows", "StratusPlacement", "StratusQuery",
+            ],
             swiftSettings: pure + release),
         .target(name: "StratusHTTP", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(name: "StratusCommandLine", swiftSettings: pure),
@@ -128,7 +134,9 @@ let package = Package(
             ], swiftSettings: house + release),
         .target(
             name: "StratusStorage",
-            dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
+            dependencies: [
+                "CShims", "StratusModel", "StratusCoding", "StratusRows", "StratusSQLite",
+            ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusAssets",
@@ -190,12 +198,13 @@ let package = Package(
         // What stands in for the outside in tests, and what judges a history: no cluster.
         .target(
             name: "StratusDoubles",
-            dependencies: ["StratusModel", "StratusCoding", "StratusSealing"],
+            dependencies: ["StratusModel", "StratusCoding", "StratusRows", "StratusSealing"],
             swiftSettings: house + release),
         .target(
             name: "StratusSimulation",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusDoubles", "StratusPlacement",
+                "StratusModel", "StratusCoding", "StratusRows", "StratusDoubles",
+                "StratusPlacement",
                 "StratusConsensus",
                 "StratusQuery", "StratusRecords", "StratusSealing", "StratusSQLite",
                 "StratusStorage", "StratusAssets", "StratusCluster", "StratusPush",
@@ -226,7 +235,7 @@ let package = Package(
         .executableTarget(
             name: "stratus-bench",
             dependencies: [
-                "CSQLite", "StratusModel", "StratusCoding", "StratusHTTP",
+                "CSQLite", "StratusModel", "StratusCoding", "StratusRows", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusSealing", "StratusQuery", "StratusRecords",
                 "StratusSQLite", "StratusConsensus", "StratusPlacement",
@@ -244,8 +253,15 @@ let package = Package(
             name: "HouseTests", dependencies: [],
             swiftSettings: tests),
         .testTarget(
+            name: "StratusRowsTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusRows", "StratusDoubles"],
+            swiftSettings: tests),
+        .testTarget(
             name: "StratusPlacementTests",
-            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusRows", "StratusPlacement",
+                "StratusDoubles",
+            ],
             exclude: ["Golden"], swiftSettings: tests),
         .testTarget(
             name: "StratusConsensusTests",
@@ -254,7 +270,7 @@ let package = Package(
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusQuery",
+                "StratusModel", "StratusCoding", "StratusRows", "StratusConsensus", "StratusQuery",
                 "StratusRecords",
                 "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
                 "StratusSimulation",
@@ -283,8 +299,8 @@ let package = Package(
         .testTarget(
             name: "StratusStorageTests",
             dependencies: [
-                "CShims", "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
-                "StratusCluster", "StratusSealing",
+                "CShims", "StratusModel", "StratusCoding", "StratusRows", "StratusSQLite",
+                "StratusStorage", "StratusCluster", "StratusSealing",
                 "StratusRuntime", "StratusDoubles",
             ],
             exclude: ["Golden"], swiftSettings: tests + planted),
@@ -298,8 +314,9 @@ let package = Package(
         .testTarget(
             name: "StratusClusterTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
-                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusDoubles",
+                "StratusModel", "StratusCoding", "StratusRows", "StratusConsensus", "StratusTLS",
+                "StratusRuntime", "StratusSQLite", "StratusStorage", "StratusCluster",
+                "StratusDoubles",
             ],
             swiftSettings: tests + planted),
         .testTarget(
@@ -319,7 +336,7 @@ let package = Package(
         .testTarget(
             name: "StratusGatewayTests",
             dependencies: [
-                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusQuery",
+                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusRows", "StratusQuery",
                 "StratusRecords", "StratusHTTP",
                 "StratusRuntime",
                 "StratusAssets", "StratusCluster", "StratusIdentity", "StratusPush",
@@ -342,7 +359,8 @@ let package = Package(
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
-                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusPlacement",
+                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusRows",
+                "StratusPlacement",
                 "StratusHTTP",
                 "StratusRuntime",
                 "StratusCommandLine",

@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusRows
 
 /// The reference state, where to remove a register erases it: with its changes in the feed, as
 /// records are erased with theirs.
@@ -12,14 +13,14 @@ package struct ErasingState: ReplicatedState {
     package init() {}
 
     package mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
         guard case .remove(let register)? = try? RegisterCommand(decoding: command.body) else {
-            return try self.registers.apply(command, at: position, over: &rows)
+            return try self.registers.apply(command, at: position, over: rows)
         }
         if register == Bytes("jobs".utf8) {
-            for (key, row) in try Self.all(.job, over: rows) {
-                try Self.erase(row, over: &rows)
+            for (key, row) in try Self.all(.job, over: rows.view) {
+                try Self.erase(row, over: rows)
                 try rows.remove(.job, key.span.bytes)
             }
             return Outcome(.decided)
@@ -27,7 +28,7 @@ package struct ErasingState: ReplicatedState {
         if register == Bytes("outcomes".utf8) { return Outcome(.decided) }
         self.hasErased = true
         guard register.starts(with: Bytes("slow".utf8)) else {
-            try Self.erase(register, over: &rows)
+            try Self.erase(register, over: rows)
             return Outcome(.decided)
         }
         var key = Bytes()
@@ -38,17 +39,17 @@ package struct ErasingState: ReplicatedState {
         return Outcome(.decided)
     }
 
-    private static func erase(_ register: Bytes, over rows: inout some RowStore)
+    private static func erase(_ register: Bytes, over rows: Rows)
         throws(StoreError)
     {
         try rows.remove(.record, register.span.bytes)
-        for (key, row) in try Self.all(.feed, over: rows)
+        for (key, row) in try Self.all(.feed, over: rows.view)
         where row.dropFirst().starts(with: register) {
             try rows.remove(.feed, key.span.bytes)
         }
     }
 
-    private static func all(_ table: Table, over rows: borrowing some RowReader)
+    private static func all(_ table: Table, over rows: RowView)
         throws(StoreError) -> [(key: Bytes, row: Bytes)]
     {
         var found: [(key: Bytes, row: Bytes)] = []
@@ -61,7 +62,7 @@ package struct ErasingState: ReplicatedState {
         return found
     }
 
-    package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    package func answer(_ query: Query, over rows: RowView) throws(StoreError)
         -> QueryAnswer
     { try self.registers.answer(query, over: rows) }
 
@@ -79,7 +80,7 @@ package struct ErasingState: ReplicatedState {
         return self.hasErased
     }
 
-    package func removing(over rows: borrowing some RowReader) throws(StoreError)
+    package func removing(over rows: RowView) throws(StoreError)
         -> ClosedRange<UInt64>?
     {
         let numbers = try Self.all(.job, over: rows).map {

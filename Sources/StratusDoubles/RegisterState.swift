@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+package import StratusRows
 
 // The body of a register command, versions 1 and 2. They differ only in their number, and exist so
 // that there is a format of the next feature level to upgrade to
@@ -145,7 +146,7 @@ package struct RegisterState: ReplicatedState {
     package init() {}
 
     package mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
         guard command.kind == .reference, let body = try? RegisterCommand(decoding: command.body)
         else { return Outcome(.unreadable) }
@@ -168,7 +169,7 @@ package struct RegisterState: ReplicatedState {
         return Outcome(.decided, body: RegisterOutcome(tookEffect: true, before: before).encoded())
     }
 
-    package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    package func answer(_ query: Query, over rows: RowView) throws(StoreError)
         -> QueryAnswer
     {
         var reader = ByteReader(query.body)

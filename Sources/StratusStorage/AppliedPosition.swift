@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+package import StratusRows
 
 // The row "applied" (key 0x01) of Table.meta, version 1
 //
@@ -63,14 +64,14 @@ package struct AppliedPosition: Sendable, Equatable {
     }
 
     /// Reads the position that the rows record; ``start`` for a new database.
-    package static func read(from rows: borrowing some RowReader) throws(StoreError) -> Self {
+    package static func read(from rows: Rows) throws(StoreError) -> Self {
         guard let row = try rows.row(.meta, Self.key.span.bytes) else { return .start }
         do throws(DecodingError) { return try Self(decoding: row) } catch {
             throw StoreError(.unreadable, "the applied position: \(error)")
         }
     }
 
-    package func write(to rows: inout some RowStore) throws(StoreError) {
+    package func write(to rows: Rows) throws(StoreError) {
         try rows.put(.meta, Self.key.span.bytes, self.encoded().span.bytes)
     }
 }

@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusRows
 
 /// Applies commands exactly once: checks the deadline first, then the remembered outcomes, then the
 /// state.
@@ -28,11 +29,11 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
 
     /// - Throws: only what `rows` threw. Roll back, then call ``forget()``.
     package mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
-        try self.requests.cleanUp(at: position, in: &rows, bugs: self.bugs)
+        try self.requests.cleanUp(at: position, in: rows, bugs: self.bugs)
         if command.kind == .mail {
-            return try self.state.apply(command, at: position, over: &rows)
+            return try self.state.apply(command, at: position, over: rows)
         }
         guard
             position.time.milliseconds <= command.deadlineMilliseconds
@@ -41,22 +42,22 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
             return .expired(at: position.time)
         }
         if let known = try self.requests.outcome(
-            of: command.identity, at: position.time, in: rows),
+            of: command.identity, at: position.time, in: rows.view),
             !self.bugs.contains(.identityNotAsked)
         {
             return known
         }
-        if let floor = try self.requests.floor(over: command.deadlineMilliseconds, in: rows) {
+        if let floor = try self.requests.floor(over: command.deadlineMilliseconds, in: rows.view) {
             return .expired(at: floor)
         }
         if self.state.forgetsOutcomes(command) {
-            try self.requests.forgetExpired(at: position.time, in: &rows)
+            try self.requests.forgetExpired(at: position.time, in: rows)
             self.hasForgotten = true
         }
-        let outcome = try self.state.apply(command, at: position, over: &rows)
+        let outcome = try self.state.apply(command, at: position, over: rows)
         try self.requests.remember(
             outcome, of: command.identity, deadlineMilliseconds: command.deadlineMilliseconds,
-            in: &rows)
+            in: rows)
         return outcome
     }
 

@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+import StratusRows
 
 // The row "erasure" (key 0x02) of Table.meta, version 1
 //
@@ -68,14 +69,14 @@ package struct ErasureMark: Sendable, Equatable {
         try reader.finish()
     }
 
-    static func read(from rows: borrowing some RowReader) throws(StoreError) -> Self? {
+    static func read(from rows: Rows) throws(StoreError) -> Self? {
         guard let row = try rows.row(.meta, Self.key.span.bytes) else { return nil }
         do throws(DecodingError) { return try Self(decoding: row) } catch {
             throw StoreError(.unreadable, "the mark of an erasure: \(error)")
         }
     }
 
-    func write(to rows: inout some RowStore) throws(StoreError) {
+    func write(to rows: Rows) throws(StoreError) {
         try rows.put(.meta, Self.key.span.bytes, self.encoded().span.bytes)
     }
 }

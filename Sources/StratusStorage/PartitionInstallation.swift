@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import StratusSQLite
 
 /// Builds a database from a snapshot's frames beside the one in use, one frame a slice, and
@@ -14,10 +15,10 @@ final class PartitionInstallation: SnapshotWork {
     private let system: FileSystem
     private let fileTag: UInt32
     private let bugs: PlantedBugs
-    private let mark: (RowDatabase, AppliedPosition) throws(StoreError) -> ErasureMark?
+    private let mark: (Rows, AppliedPosition) throws(StoreError) -> ErasureMark?
     private let takeOver: (AppliedPosition) throws(StoreError) -> Void
     /// Nil until the file is made, and when it is whole.
-    private var rows: RowDatabase?
+    private var open: PartitionRows?
     private var frameCount: UInt64 = 0
     private var rowCount: UInt64 = 0
     /// Frames since the last sync.
@@ -33,7 +34,7 @@ final class PartitionInstallation: SnapshotWork {
     init(
         _ path: DiskPath, _ identity: SnapshotIdentity, from source: any SnapshotSource,
         in system: FileSystem, fileTag: UInt32, bugs: PlantedBugs,
-        mark: @escaping (RowDatabase, AppliedPosition) throws(StoreError) -> ErasureMark?,
+        mark: @escaping (Rows, AppliedPosition) throws(StoreError) -> ErasureMark?,
         takeOver: @escaping (AppliedPosition) throws(StoreError) -> Void
     ) {
         self.path = path
@@ -57,28 +58,29 @@ final class PartitionInstallation: SnapshotWork {
                 self.isDone = true
                 return nil
             }
-            guard let rows else {
-                self.rows = try self.make()
+            guard let open else {
+                self.open = try self.make()
                 return ByteCount(Connection.pageSize)
             }
-            return try self.takeFrame(into: rows)
+            return try self.takeFrame(into: open)
         } catch {
-            self.rows = nil
+            self.open = nil
             // Best effort: the next installation does it too.
             try? RowDatabase.throwAway(self.path, in: self.system)
             throw error
         }
     }
 
-    private func make() throws(StoreError) -> RowDatabase {
+    private func make() throws(StoreError) -> PartitionRows {
         try RowDatabase.throwAway(self.path, in: self.system)
         try RowDatabase.make(self.path, in: self.system, fileTag: self.fileTag)
-        return try RowDatabase(
+        let file = try RowDatabase(
             self.path, in: self.system,
             Connection.Options(synchronous: .normal, fileTag: self.fileTag))
+        return PartitionRows(file, digest: .empty)
     }
 
-    private func takeFrame(into rows: RowDatabase) throws(StoreError) -> ByteCount {
+    private func takeFrame(into open: PartitionRows) throws(StoreError) -> ByteCount {
         let number = self.frameCount
         guard let bytes = try self.source.next() else {
             throw StoreError(.corrupt, "a snapshot ended after \(number) frames, without its last")
@@ -88,30 +90,29 @@ final class PartitionInstallation: SnapshotWork {
             throw StoreError(.corrupt, "frame \(number) of a snapshot: \(error)")
         }
         self.frameCount += 1
-        try rows.beginTransaction()
+        let rows = open.rows
         switch frame {
         case .rows(let new):
-            for row in new { try rows.put(row.table, row.key.span.bytes, row.row.span.bytes) }
+            for row in new { try rows.putNew(row.table, row.key, row.row) }
             self.rowCount += UInt64(new.count)
-            try rows.commitTransaction()
+            try rows.publish()
             self.unsyncedCount += 1
-            if self.unsyncedCount == Self.unsyncedCountMax { try self.sync(rows) }
+            if self.unsyncedCount == Self.unsyncedCountMax { try self.sync(open.file) }
         case .end(let rowCount, let end):
             let position = try self.checked(end, rowCount, rows.digest)
-            var store = rows
-            try position.write(to: &store)
-            try self.mark(rows, position)?.write(to: &store)
-            try rows.commitTransaction()
-            try self.sync(rows)
-            self.rows = nil
+            try position.write(to: rows)
+            try self.mark(rows, position)?.write(to: rows)
+            try rows.publish()
+            try self.sync(open.file)
+            self.open = nil
             self.position = position
         }
         return ByteCount(bytes.count)
     }
 
-    private func sync(_ rows: RowDatabase) throws(StoreError) {
+    private func sync(_ file: RowDatabase) throws(StoreError) {
         self.unsyncedCount = 0
-        guard try rows.checkpoint().isComplete else {
+        guard try file.checkpoint().isComplete else {
             throw StoreError(.busy, "somebody reads a database that is being made")
         }
     }

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import StratusSQLite
 
 /// Makes a partition's file anew beside the one in use, and replaces it: what SQLite has freed in
@@ -24,7 +25,7 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
     /// Where the spooled rows stand.
     private let start: AppliedPosition
     /// The new rows while they follow, and where they stand.
-    private var rows: RowDatabase?
+    private var open: PartitionRows?
     private var position: AppliedPosition
     private var mark: ErasureMark?
     private var application: CommandApplication<State>
@@ -67,17 +68,16 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
                 return ByteCount(0)
             case .installing(let installation):
                 if let size = try installation.advance() { return size }
-                self.rows = try self.store.openUnfinished()
-                self.rows?.digest = self.position.digest
+                self.open = try self.store.openUnfinished(digest: self.position.digest)
                 self.stage = .following
                 return ByteCount(0)
             case .following:
-                guard let rows else { preconditionFailure("a rebuild has lost its file") }
-                return try self.follow(rows)
+                guard let open else { preconditionFailure("a rebuild has lost its file") }
+                return try self.follow(open)
             case .done: preconditionFailure("a file was rebuilt already")
             }
         } catch {
-            self.rows = nil
+            self.open = nil
             self.stage = .done
             throw error
         }
@@ -95,7 +95,7 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
     }
 
     /// One slice of the entries that the new file lacks, or the end.
-    private func follow(_ rows: RowDatabase) throws(StoreError) -> ByteCount? {
+    private func follow(_ open: PartitionRows) throws(StoreError) -> ByteCount? {
         self.sliceCount += 1
         guard !self.store.mustReset else {
             throw StoreError(.busy, "the rows in use have failed")
@@ -104,34 +104,34 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
         let target = self.store.committedPosition
         var size = 0
         while self.position.index < target.index {
-            size += try self.apply(through: target.index, to: rows)
+            size += try self.apply(through: target.index, to: open)
             if self.sliceCount < Self.sliceCountMax { return ByteCount(size) }
         }
-        try rows.beginTransaction()
         // As the old file has it: nobody has to notice that there is another one.
-        var store = rows
-        try target.write(to: &store)
-        try rows.commitTransaction()
+        let rows = open.rows
+        try target.write(to: rows)
+        try rows.publish()
         guard self.position.index == target.index, rows.digest == target.digest else {
             throw StoreError(
                 .corrupt,
                 "at entry \(target.index) the new rows have the digest \(rows.digest), the old ones \(target.digest)"
             )
         }
-        try self.sync(rows)
-        self.rows = nil
+        try self.sync(open.file)
+        self.open = nil
         self.stage = .done
         try self.store.takeOver(at: target)
         return nil
     }
 
     /// - Returns: the size of the entries.
-    private func apply(through end: LogIndex, to rows: RowDatabase) throws(StoreError) -> Int {
+    private func apply(through end: LogIndex, to open: PartitionRows) throws(StoreError) -> Int {
         let entries = try self.entries(self.position.index.next).prefix { $0.index <= end }
         guard entries.first?.index == self.position.index.next else {
             throw StoreError(.io, "the log lacks entry \(self.position.index.next)")
         }
-        try rows.beginTransaction()
+        let rows = open.rows
+        try rows.begin()
         for entry in entries {
             let outcome = try PartitionStore<State>.apply(
                 entry, over: rows, by: &self.application, at: &self.position, marking: &self.mark,
@@ -141,19 +141,18 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
             }
             _ = self.application.state.takeBodyChanges()
         }
-        try rows.writePending()
+        try rows.writeOut()
         self.position.digest = rows.digest
-        var store = rows
-        try self.position.write(to: &store)
-        try rows.commitTransaction()
+        try self.position.write(to: rows)
+        try rows.publish()
         self.unsyncedCount += 1
-        if self.unsyncedCount == Self.unsyncedCountMax { try self.sync(rows) }
+        if self.unsyncedCount == Self.unsyncedCountMax { try self.sync(open.file) }
         return entries.reduce(0) { $0 + $1.payload.count }
     }
 
-    private func sync(_ rows: RowDatabase) throws(StoreError) {
+    private func sync(_ file: RowDatabase) throws(StoreError) {
         self.unsyncedCount = 0
-        guard try rows.checkpoint().isComplete else {
+        guard try file.checkpoint().isComplete else {
             throw StoreError(.busy, "somebody reads a file that is being made")
         }
     }

@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+import StratusRows
 import StratusSQLite
 
 /// Snapshots of a partition, and files that take the place of the one in use.
@@ -27,14 +28,14 @@ extension PartitionStore {
     /// The rows as they are now, whatever is committed later. Nil while there is no file.
     private func makeView() throws(StoreError) -> RowDatabase? {
         guard self.number != nil else { return nil }
-        if self.limits.bugs.contains(.snapshotOfManyStates) { return try self.openRows() }
+        if self.limits.bugs.contains(.snapshotOfManyStates) { return try self.openRows().file }
         let view = try RowDatabase(
             self.path, in: self.system,
             Connection.Options(
                 synchronous: .normal, fileTag: self.files.tag, cacheSize: .kibibytes(256)))
-        try view.beginTransaction()
+        try view.begin()
         // The first read is what holds the rows.
-        _ = try AppliedPosition.read(from: view)
+        _ = try AppliedPosition.read(from: Rows(over: view))
         return view
     }
 
@@ -50,11 +51,11 @@ extension PartitionStore {
             identity, from: source,
             mark: { (rows, position) throws(StoreError) in
                 // What jobs have still to remove will be in freed pages here too.
-                guard let left = try state.removing(over: rows) else { return nil }
+                guard let left = try state.removing(over: rows.view) else { return nil }
                 return ErasureMark(
                     index: position.index, sinceMilliseconds: position.time.milliseconds,
                     horizon: left.upperBound,
-                    outcomesThrough: try RequestTable.deadline(isLast: true, in: rows) ?? 0)
+                    outcomesThrough: try RequestTable.deadline(isLast: true, in: rows.view) ?? 0)
             }
         ) { (position) throws(StoreError) in try self.takeOver(at: position) }
     }
@@ -62,7 +63,7 @@ extension PartitionStore {
     /// - Parameter mark: what the new rows owe to erasures.
     func makeInstallation(
         _ identity: SnapshotIdentity, from source: any SnapshotSource,
-        mark: @escaping (RowDatabase, AppliedPosition) throws(StoreError) -> ErasureMark?,
+        mark: @escaping (Rows, AppliedPosition) throws(StoreError) -> ErasureMark?,
         _ end: @escaping (AppliedPosition) throws(StoreError) -> Void
     ) throws(StoreError) -> PartitionInstallation {
         try self.makeDirectory()
@@ -90,7 +91,7 @@ extension PartitionStore {
         // Renamed and synced: from here on the new rows are the partition.
         let old = self.number
         self.spooling?.giveUp()
-        self.rows = nil
+        self.open = nil
         self.application.forget()
         self.bodyChanges.append(.unlisted)
         self.number = next
@@ -100,7 +101,7 @@ extension PartitionStore {
         self.durable = position.index
         self.mustReset = false
         // It is installed whether this works or not: the next use opens it again.
-        try? self.open()
+        try? self.openFile()
         if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
         // What was set aside is not needed any more.
         try? onDisk { () throws(DiskError) in try self.files.discardAside(in: self.system.files) }
@@ -110,7 +111,7 @@ extension PartitionStore {
 
     package func erasureStanding() throws(StoreError) -> ErasureStanding {
         guard let erasure, self.number != nil else { return .over }
-        let rows = try self.openRows()
+        let rows = try self.openRows().rows.view
         if let left = try self.application.state.removing(over: rows),
             left.lowerBound <= erasure.horizon
         {
@@ -142,10 +143,13 @@ extension PartitionStore {
     }
 
     /// The file at the place where rows are made, which is whole.
-    func openUnfinished() throws(StoreError) -> RowDatabase {
-        try RowDatabase(
+    ///
+    /// - Parameter digest: of the rows there.
+    func openUnfinished(digest: StateDigest) throws(StoreError) -> PartitionRows {
+        let file = try RowDatabase(
             self.files.unfinished, in: self.system,
             Connection.Options(synchronous: .normal, fileTag: self.files.tag))
+        return PartitionRows(file, digest: digest)
     }
 
     enum Applied {
@@ -158,7 +162,7 @@ extension PartitionStore {
     ///
     /// - Parameter mark: what the rows owe to erasures; written with them.
     static func apply(
-        _ entry: Entry, over rows: RowDatabase, by application: inout CommandApplication<State>,
+        _ entry: Entry, over rows: Rows, by application: inout CommandApplication<State>,
         at position: inout AppliedPosition, marking mark: inout ErasureMark?, build: FeatureLevel
     ) throws(StoreError) -> Applied {
         var outcome = Outcome(.none)
@@ -172,9 +176,8 @@ extension PartitionStore {
                 return .newer(NewerEntry(index: entry.index, what: what, build: build))
             }
             if let command, (command.kind == .mail) == (entry.kind == .mail) {
-                var store = rows
                 outcome = try application.apply(
-                    command, at: EntryPosition(index: entry.index, time: entry.time), over: &store)
+                    command, at: EntryPosition(index: entry.index, time: entry.time), over: rows)
             } else {
                 outcome = Outcome(.unreadable)
             }
@@ -191,16 +194,16 @@ extension PartitionStore {
             sinceMilliseconds: mark?.sinceMilliseconds ?? position.time.milliseconds,
             horizon: mark?.horizon ?? 0, outcomesThrough: mark?.outcomesThrough ?? 0)
         if hasErased {
-            let left = try application.state.removing(over: rows)
-            let last = try RequestTable.deadline(isLast: true, in: rows)
+            let left = try application.state.removing(over: rows.view)
+            let last = try RequestTable.deadline(isLast: true, in: rows.view)
             made.horizon = max(left?.upperBound ?? 0, made.horizon)
             made.outcomesThrough = max(last ?? 0, made.outcomesThrough)
-        } else if try RequestTable.deadline(isLast: false, in: rows) ?? .max > made.outcomesThrough
+        } else if try RequestTable.deadline(isLast: false, in: rows.view) ?? .max
+            > made.outcomesThrough
         {
             made.outcomesThrough = 0
         }
-        var store = rows
-        try made.write(to: &store)
+        try made.write(to: rows)
         mark = made
         return .applied(outcome)
     }

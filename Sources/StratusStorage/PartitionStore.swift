@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusRows
 package import StratusSQLite
 
 /// The rows of one partition in one SQLite file, brought forward by a log that is the truth.
@@ -48,8 +49,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     var application: CommandApplication<State>
     /// The number of the file that counts; nil until the first entry.
     var number: Int?
-    /// nil while closed.
-    var rows: RowDatabase?
+    /// Nil while closed.
+    var open: PartitionRows?
     private var cache: CacheBudget.Share?
     /// The last snapshot, as long as somebody wants it.
     weak var spooling: PartitionSpooling?
@@ -82,7 +83,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             if !limits.bugs.contains(.walNotWrittenAgain) {
                 try RowDatabase.makeDurable(files.rows(number), in: system.files)
             }
-            try self.open()
+            try self.openFile()
             self.durable = self.position.index
         }
     }
@@ -90,7 +91,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     // MARK: Where it stands
 
     package var applied: LogIndex { self.position.index }
-    package var digest: StateDigest { self.rows?.digest ?? self.position.digest }
+    package var digest: StateDigest { self.open?.rows.digest ?? self.position.digest }
     /// Index, term, time and configuration of the last entry applied.
     package var appliedPosition: AppliedPosition {
         var position = self.position
@@ -101,27 +102,27 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     var committedPosition: AppliedPosition { self.committed }
     /// Row writes since the last commit.
     package var uncommittedWriteCount: Int {
-        (self.rows?.writeCount ?? 0) - self.writeCountAtCommit
+        (self.open?.rows.writeCount ?? 0) - self.writeCountAtCommit
     }
     package var walSize: ByteCount {
-        ByteCount((self.rows?.walFrameCount ?? 0) * (Connection.pageSize + 24))
+        ByteCount((self.open?.file.walFrameCount ?? 0) * (Connection.pageSize + 24))
     }
     /// The unused part of the store's file. New data goes there before the file grows.
     package var spareSize: ByteCount {
         get throws(StoreError) {
             guard self.number != nil else { return ByteCount(0) }
-            return ByteCount(try self.openRows().sparePageCount() * Connection.pageSize)
+            return ByteCount(try self.openRows().file.sparePageCount() * Connection.pageSize)
         }
     }
     package var snapshotSize: ByteCount {
         get throws(StoreError) {
             guard self.number != nil else { return ByteCount(0) }
-            let rows = try self.openRows()
-            let count = try rows.pageCount() - rows.sparePageCount()
+            let file = try self.openRows().file
+            let count = try file.pageCount() - file.sparePageCount()
             return ByteCount(max(0, count) * Connection.pageSize)
         }
     }
-    package var isOpen: Bool { self.rows != nil }
+    package var isOpen: Bool { self.open != nil }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     package private(set) var mailCount = 0
     package private(set) var eventCount = 0
@@ -164,7 +165,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             return
         }
         do throws(StoreError) {
-            let rows = try self.beginTransaction()
+            let rows = try self.beginBatch()
             let (mailCount, eventCount) = (rows.mailCount, rows.eventCount)
             for entry in entries {
                 guard let outcome = try self.apply(entry, over: rows) else { break }
@@ -183,7 +184,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     }
 
     /// - Returns: nil when only a newer build can apply the entry. Then nothing was done.
-    private func apply(_ entry: Entry, over rows: RowDatabase) throws(StoreError) -> Outcome? {
+    private func apply(_ entry: Entry, over rows: Rows) throws(StoreError) -> Outcome? {
         switch try Self.apply(
             entry, over: rows, by: &self.application, at: &self.position, marking: &self.erasure,
             build: self.limits.build)
@@ -197,25 +198,24 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     package func commit() throws(StoreError) {
         precondition(!self.mustReset, "an error was not followed by reset()")
-        guard let rows, rows.isInTransaction else {
+        guard let open, open.rows.isInBatch else {
             if self.number == nil { self.committed = self.position }
             return
         }
         do throws(StoreError) {
             // A row that was there after all is taken out of the digest when it is written over.
-            try rows.writePending()
-            self.position.digest = rows.digest
-            var store = rows
-            try self.position.write(to: &store)
+            try open.rows.writeOut()
+            self.position.digest = open.rows.digest
+            try self.position.write(to: open.rows)
             try self.gate.commit(through: self.position.index) { () throws(StoreError) in
-                try rows.commitTransaction()
+                try open.rows.publish()
             }
         } catch {
             self.mustReset = true
             throw error
         }
         self.committed = self.position
-        self.writeCountAtCommit = rows.writeCount
+        self.writeCountAtCommit = open.rows.writeCount
         if self.limits.bugs.contains(.durableAtCommit) { self.durable = self.committed.index }
     }
 
@@ -224,19 +224,18 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         // What was told may not have lasted, and comes again.
         self.bodyChanges.append(.unlisted)
         self.position = self.committed
-        if let rows {
+        if let open {
             do throws(StoreError) {
-                try rows.rollBack()
-                rows.digest = self.committed.digest
-                self.erasure = try ErasureMark.read(from: rows)
-                self.writeCountAtCommit = rows.writeCount
-            } catch { self.rows = nil }
+                try open.rows.discard()
+                self.erasure = try ErasureMark.read(from: open.rows)
+                self.writeCountAtCommit = open.rows.writeCount
+            } catch { self.open = nil }
         }
         if self.system.hasFailedSync(self.path) {
             throw StoreError(.io, "a sync failed: what is on disk is not known")
         }
-        if self.rows == nil, self.number != nil {
-            try self.open()
+        if self.open == nil, self.number != nil {
+            try self.openFile()
             // A failed COMMIT may turn out to have been kept.
             self.committed = self.position
         }
@@ -250,11 +249,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     package func answer(_ query: Query, within time: ReadTime?) throws(StoreError) -> QueryAnswer {
         guard self.number != nil else {
-            return try self.application.state.answer(query, within: time, over: NoRows())
+            return try self.application.state.answer(query, within: time, over: Rows().view)
         }
-        let rows = try self.openRows()
-        return try rows.reading { () throws(StoreError) in
-            try self.application.state.answer(query, within: time, over: rows)
+        let open = try self.openRows()
+        return try open.file.reading { () throws(StoreError) in
+            try self.application.state.answer(query, within: time, over: open.rows.view)
         }
     }
 
@@ -264,7 +263,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     package func bodies(from body: BodyID, limit: Int) throws(StoreError) -> [BodyManifest] {
         guard self.number != nil else { return [] }
-        return try self.openRows().bodies(from: body, limit: limit)
+        return try self.openRows().rows.view.bodies(from: body, limit: limit)
     }
 
     // MARK: Durability
@@ -274,16 +273,16 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     @discardableResult
     package func checkpoint() throws(StoreError) -> Bool {
         if self.number == nil, self.position.index > .zero {
-            do throws(StoreError) { _ = try self.beginTransaction() } catch {
+            do throws(StoreError) { _ = try self.beginBatch() } catch {
                 // The file may be there and know nothing of what was applied without it.
                 self.mustReset = true
                 throw error
             }
         }
         try self.commit()
-        guard let rows else { return true }
+        guard let open else { return true }
         let index = try self.gate.checkpoint { () throws(StoreError) in
-            try rows.checkpoint().isComplete
+            try open.file.checkpoint().isComplete
         }
         guard let index else { return false }
         self.noteDurable(through: index)
@@ -317,10 +316,10 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     /// Commits, checkpoints and gives back memory and descriptors. The next use opens again.
     package func close() throws(StoreError) {
-        guard self.rows != nil else { return }
+        guard self.open != nil else { return }
         try self.checkpoint()
         self.application.forget()
-        self.rows = nil
+        self.open = nil
         self.cache = nil
     }
 
@@ -328,11 +327,12 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     /// damage or divergence. Also what SQLite itself finds wrong.
     package func verify() throws(StoreError) -> [String] {
         guard self.number != nil else { return [] }
-        let rows = try self.openRows()
-        var faults = try rows.findDamage()
-        let digest = try rows.computeDigest()
-        if digest != rows.digest {
-            faults.append("the rows' digest is \(digest), stored is \(rows.digest)")
+        let open = try self.openRows()
+        var faults = try open.file.findDamage()
+        try open.rows.writeOut()
+        let digest = try open.rows.computeDigest()
+        if digest != open.rows.digest {
+            faults.append("the rows' digest is \(digest), stored is \(open.rows.digest)")
         }
         return faults
     }
@@ -341,12 +341,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     /// neither a checksum nor the digest shows it. For simulations and tests.
     package func rot(_ table: Table, _ key: Bytes, to row: Bytes) throws(StoreError) {
         try self.commit()
-        let rows = try self.openRows()
-        let digest = rows.digest
-        try rows.beginTransaction()
-        try rows.put(table, key.span.bytes, row.span.bytes)
-        try rows.commitTransaction()
-        rows.digest = digest
+        let open = try self.openRows()
+        try open.rows.put(table, key, row)
+        try open.rows.publish()
+        self.open = PartitionRows(open.file, digest: self.committed.digest)
+        self.writeCountAtCommit = 0
         self.application.forget()
     }
 
@@ -354,7 +353,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         /// Plants a bug: the position is kept as if in another file than the rows, one entry
         /// behind, and nobody remembers what commands answered.
         package func plantRewind() throws(StoreError) {
-            guard let rows, self.position.index > .zero else { return }
+            guard let open, self.position.index > .zero else { return }
+            let rows = open.rows
             let digest = rows.digest
             let all = Bytes()
             var keys: [Bytes] = []
@@ -363,10 +363,10 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 keys.append(Bytes(copying: key))
                 return .next
             }
-            try rows.beginTransaction()
-            for key in keys { try rows.remove(.request, key.span.bytes) }
-            try rows.commitTransaction()
-            rows.digest = digest
+            for key in keys { try rows.remove(.request, key) }
+            try rows.publish()
+            self.open = PartitionRows(open.file, digest: digest)
+            self.writeCountAtCommit = 0
             self.application.forget()
             self.position.index = self.position.index.previous
             self.committed = self.position
@@ -378,25 +378,28 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     var path: DiskPath { self.files.rows(self.number ?? 1) }
 
-    private func beginTransaction() throws(StoreError) -> RowDatabase {
+    private func beginBatch() throws(StoreError) -> Rows {
         if self.number == nil {
             // Entries that needed no file were applied in memory only: the file begins where they
             // end.
             let position = self.position
             try self.makeRows()
-            try self.open()
+            try self.openFile()
             self.position = position
             self.committed = position
         }
-        var rows = try self.openRows()
-        if rows.isInTransaction { return rows }
+        var rows = try self.openRows().rows
+        if rows.isInBatch {
+            try rows.begin()
+            return rows
+        }
         if self.walSize > self.limits.walSizeMax, !self.mayGrowFurther() {
             guard try self.checkpoint() else {
                 throw StoreError(.busy, "a reader holds back the checkpoint of a full WAL")
             }
-            rows = try self.openRows()
+            rows = try self.openRows().rows
         }
-        try rows.beginTransaction()
+        try rows.begin()
         return rows
     }
 
@@ -424,25 +427,26 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.number = 1
     }
 
-    func openRows() throws(StoreError) -> RowDatabase {
-        if let rows { return rows }
-        try self.open()
-        return self.rows!
+    func openRows() throws(StoreError) -> PartitionRows {
+        if let open { return open }
+        try self.openFile()
+        return self.open!
     }
 
-    func open() throws(StoreError) {
+    func openFile() throws(StoreError) {
         if self.cache == nil { self.cache = self.limits.caches?.share() }
-        let rows = try RowDatabase(
+        let file = try RowDatabase(
             self.path, in: self.system,
             Connection.Options(
                 synchronous: .normal, fileTag: self.files.tag,
                 cacheSize: self.cache?.size ?? self.limits.cacheSize))
-        self.position = try AppliedPosition.read(from: rows)
-        self.committed = self.position
-        self.erasure = try ErasureMark.read(from: rows)
-        rows.digest = self.position.digest
+        let position = try AppliedPosition.read(from: Rows(over: file))
+        let open = PartitionRows(file, digest: position.digest)
+        self.position = position
+        self.committed = position
+        self.erasure = try ErasureMark.read(from: open.rows)
         self.writeCountAtCommit = 0
-        self.rows = rows
+        self.open = open
         // So that a checkpoint by another connection may already count what is here.
         try self.gate.commit(through: self.committed.index) { () throws(StoreError) in }
     }
@@ -452,33 +456,24 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 ///
 /// Owned by that thread: not `Sendable`.
 package final class PartitionCheckpointer {
-    private let rows: RowDatabase
+    private let file: RowDatabase
     let gate: CommitGate
 
     init(_ path: DiskPath, in system: FileSystem, fileTag: UInt32, _ gate: CommitGate)
         throws(StoreError)
     {
-        self.rows = try RowDatabase(
+        self.file = try RowDatabase(
             path, in: system,
             Connection.Options(
                 synchronous: .normal, fileTag: fileTag, cacheSize: .kibibytes(256)))
         self.gate = gate
         // A connection that has never read does not know the database is in WAL mode and copies
         // nothing.
-        _ = try AppliedPosition.read(from: self.rows)
+        _ = try AppliedPosition.read(from: Rows(over: self.file))
     }
 
     /// Returns the index that is durable now, or nil if a reader held frames back.
     package func run() throws(StoreError) -> LogIndex? {
-        try self.gate.checkpoint { () throws(StoreError) in try self.rows.checkpoint().isComplete }
+        try self.gate.checkpoint { () throws(StoreError) in try self.file.checkpoint().isComplete }
     }
-}
-
-/// The rows of a partition that nobody has written to.
-struct NoRows: RowReader {
-    func row(_ table: Table, _ key: borrowing RawSpan) -> Bytes? { nil }
-    func scan(
-        _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
-        _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
-    ) {}
 }

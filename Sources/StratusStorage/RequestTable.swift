@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusRows
 
 // A row of Table.request, version 1
 //
@@ -59,7 +60,7 @@ package struct RequestTable: Sendable {
     /// The outcome of the command, if it was applied and `time` is not past the deadline it came
     /// with.
     package mutating func outcome(
-        of identity: RequestIdentity, at time: HybridTime, in rows: borrowing some RowReader
+        of identity: RequestIdentity, at time: HybridTime, in rows: RowView
     ) throws(StoreError) -> Outcome? {
         try self.load(rows)
         guard let deadline = self.deadlines?[identity], time.milliseconds <= deadline else {
@@ -75,7 +76,7 @@ package struct RequestTable: Sendable {
     }
 
     /// Whether a command that is not remembered may have been forgotten: until when, if so.
-    package mutating func floor(over deadline: Int64, in rows: borrowing some RowReader)
+    package mutating func floor(over deadline: Int64, in rows: RowView)
         throws(StoreError) -> HybridTime?
     {
         try self.load(rows)
@@ -85,9 +86,9 @@ package struct RequestTable: Sendable {
 
     package mutating func remember(
         _ outcome: Outcome, of identity: RequestIdentity, deadlineMilliseconds deadline: Int64,
-        in rows: inout some RowStore
+        in rows: Rows
     ) throws(StoreError) {
-        try self.load(rows)
+        try self.load(rows.view)
         var row = Bytes()
         row.reserveCapacity(2 + outcome.body.count)
         row.append(1)
@@ -100,24 +101,24 @@ package struct RequestTable: Sendable {
     /// Removes rows whose deadline is past, oldest first. Call it for every entry, so that every
     /// replica removes the same rows at the same index.
     package mutating func cleanUp(
-        at position: EntryPosition, in rows: inout some RowStore, bugs: PlantedBugs = PlantedBugs()
+        at position: EntryPosition, in rows: Rows, bugs: PlantedBugs = PlantedBugs()
     ) throws(StoreError) {
         guard position.index.raw % Self.cleanupInterval == 0 else { return }
-        try self.load(rows)
+        try self.load(rows.view)
         let early: Int64 = bugs.contains(.identityForgottenEarly) ? 60_000 : 0
         try self.remove(
-            before: position.time.milliseconds + early, countMax: Self.cleanupCountMax, in: &rows)
-        try self.makeRoom(at: position.time, in: &rows)
+            before: position.time.milliseconds + early, countMax: Self.cleanupCountMax, in: rows)
+        try self.makeRoom(at: position.time, in: rows)
     }
 
     /// Forgets the outcomes that are too many, those with the earliest deadlines first.
-    private mutating func makeRoom(at time: HybridTime, in rows: inout some RowStore)
+    private mutating func makeRoom(at time: HybridTime, in rows: Rows)
         throws(StoreError)
     {
         let surplus = self.count - self.countMax
         if surplus > 0 {
             let last = try self.remove(
-                before: .max, countMax: min(surplus, Self.cleanupCountMax), in: &rows)
+                before: .max, countMax: min(surplus, Self.cleanupCountMax), in: rows)
             guard let last, last > self.floor ?? .min else { return }
             self.floor = last
             var row: Bytes = [1]
@@ -132,17 +133,17 @@ package struct RequestTable: Sendable {
     private static let floorKey = Bytes(repeating: 0, count: 24)
 
     /// Removes rows whose deadline is past, some of them, whatever the entry's index.
-    package mutating func forgetExpired(at time: HybridTime, in rows: inout some RowStore)
+    package mutating func forgetExpired(at time: HybridTime, in rows: Rows)
         throws(StoreError)
     {
-        try self.load(rows)
-        try self.remove(before: time.milliseconds, countMax: 10_000, in: &rows)
+        try self.load(rows.view)
+        try self.remove(before: time.milliseconds, countMax: 10_000, in: rows)
     }
 
     /// - Returns: the deadline of the last row removed.
     @discardableResult
     private mutating func remove(
-        before time: Int64, countMax: Int, in rows: inout some RowStore
+        before time: Int64, countMax: Int, in rows: Rows
     ) throws(StoreError) -> Int64? {
         let start = Self.order(.min + 1)
         let end = Self.order(time)
@@ -174,7 +175,7 @@ package struct RequestTable: Sendable {
     }
 
     /// The first deadline of those that are remembered, or the last one; nil: nothing is.
-    package static func deadline(isLast: Bool, in rows: borrowing some RowReader)
+    package static func deadline(isLast: Bool, in rows: RowView)
         throws(StoreError) -> Int64?
     {
         var found: Bytes?
@@ -194,7 +195,7 @@ package struct RequestTable: Sendable {
         self.floor = nil
     }
 
-    private mutating func load(_ rows: borrowing some RowReader) throws(StoreError) {
+    private mutating func load(_ rows: RowView) throws(StoreError) {
         if self.deadlines != nil { return }
         var deadlines: [RequestIdentity: Int64] = [:]
         var unreadable: StoreError?
@@ -216,7 +217,7 @@ package struct RequestTable: Sendable {
         self.deadlines = deadlines
     }
 
-    private static func readFloor(_ rows: borrowing some RowReader) throws(StoreError) -> Int64? {
+    private static func readFloor(_ rows: RowView) throws(StoreError) -> Int64? {
         guard let row = try rows.row(.request, Self.floorKey.span.bytes) else { return nil }
         guard row.count == 9, row[0] == 1 else {
             throw StoreError(.unreadable, "the floor of requests, version \(row.first ?? 0)")

@@ -1,7 +1,8 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
-extension RowReader {
+extension RowView {
     /// The named bodies from this name on, ascending.
     func bodies(from first: BodyID, limit: Int) throws(StoreError) -> [BodyManifest] {
         var found: [BodyManifest] = []

@@ -3,6 +3,7 @@ import Glibc
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSQLite
 import StratusStorage
@@ -146,7 +147,7 @@ struct BatchesBench {
         of setup: [Command], _ before: [Command], _ commands: [Command]
     ) throws -> (before: [[Write]], measured: [[Write]]) {
         let noted = NotedRows()
-        var rows = noted
+        let rows = Rows(over: noted)
         var state = DataState()
         var index: UInt64 = 0
         func run(_ commands: [Command]) throws -> [[Write]] {
@@ -156,7 +157,8 @@ struct BatchesBench {
                 let position = EntryPosition(
                     index: LogIndex(index),
                     time: HybridTime(milliseconds: BatchLibrary.start + Int64(index)))
-                _ = try state.apply(command, at: position, over: &rows)
+                _ = try state.apply(command, at: position, over: rows)
+                try rows.publish()
                 return noted.writes
             }
         }
@@ -164,24 +166,49 @@ struct BatchesBench {
         return (try run(before), try run(commands))
     }
 
-    /// Rows in hash tables that note what is written to them.
-    private final class NotedRows: RowStore {
-        private let rows = HashRows()
+    /// A file in memory that notes what is written to it.
+    private final class NotedRows: RowFile {
+        private let rows = Rows()
         var writes: [Write] = []
+        private(set) var isInTransaction = false
 
-        func row(_ table: Table, _ key: borrowing RawSpan) -> Bytes? { self.rows.row(table, key) }
+        func withRow(
+            _ table: Table, _ key: borrowing RawSpan, _ body: (_ row: borrowing RawSpan) -> Void
+        ) throws(StoreError) { _ = try self.rows.withRow(table, key, body) }
+
         func scan(
             _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
             _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
-        ) { self.rows.scan(table, from: from, to: to, descending: descending, body) }
-        func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan) {
-            self.writes.append(
-                Write(table: table.rawValue, key: Bytes(copying: key), row: Bytes(copying: row)))
-            self.rows.put(table, key, row)
+        ) throws(StoreError) {
+            try self.rows.scan(table, from: from, to: to, descending: descending, body)
         }
-        func remove(_ table: Table, _ key: borrowing RawSpan) {
-            self.writes.append(Write(table: table.rawValue, key: Bytes(copying: key), row: nil))
-            self.rows.remove(table, key)
+
+        func begin() { self.isInTransaction = true }
+
+        func write(_ changes: ArraySlice<RowChange>, to table: Table) throws(StoreError)
+            -> StateDigest
+        {
+            for change in changes {
+                self.writes.append(
+                    Write(table: table.rawValue, key: change.key, row: change.row))
+                if let row = change.row {
+                    try self.rows.put(table, change.key, row)
+                } else {
+                    try self.rows.remove(table, change.key)
+                }
+            }
+            // Nobody asks for the digest here.
+            return .empty
+        }
+
+        func commit() throws(StoreError) {
+            self.isInTransaction = false
+            try self.rows.publish()
+        }
+
+        func rollBack() throws(StoreError) {
+            self.isInTransaction = false
+            try self.rows.discard()
         }
     }
 

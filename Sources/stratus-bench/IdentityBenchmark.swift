@@ -4,6 +4,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Synchronization
@@ -143,7 +144,7 @@ private final class FixedWorld: World {
 }
 
 private final class OnePartition: PartitionRouter {
-    private let partition = Mutex((rows: HashRows(), state: DataState(), index: LogIndex.zero))
+    private let partition = Mutex((rows: Rows(), state: DataState(), index: LogIndex.zero))
 
     func submit(
         _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
@@ -155,7 +156,7 @@ private final class OnePartition: PartitionRouter {
                     command,
                     at: EntryPosition(
                         index: partition.index, time: HybridTime(milliseconds: 1_709_631_000_000)),
-                    over: &partition.rows)
+                    over: partition.rows)
             }
         } catch { throw .refused("\(error)") }
     }
@@ -171,7 +172,7 @@ private final class OnePartition: PartitionRouter {
     {
         do {
             return try self.partition.withLock { partition in
-                try partition.state.answer(query, over: partition.rows)
+                try partition.state.answer(query, over: partition.rows.view)
             }
         } catch { throw .refused("\(error)") }
     }

@@ -3,6 +3,7 @@ import StratusCoding
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSQLite
 import StratusStorage
@@ -22,10 +23,10 @@ extension Benchmark {
             let system = FileSystem(files)
             let path = DiskPath("query.db")
             try RowDatabase.make(path, in: system, fileTag: 0)
-            let rows = try RowDatabase(
+            let file = try RowDatabase(
                 path, in: system,
                 Connection.Options(synchronous: .normal, fileTag: 0, cacheSize: .mebibytes(64)))
-            let bench = QueryBench(rows: rows, count: count)
+            let bench = QueryBench(file: file, rows: Rows(over: file), count: count)
             try bench.load()
             for question in QueryBench.questions { try bench.ask(question, pages: pages) }
             try RowDatabase.discard(path, in: files)
@@ -152,7 +153,8 @@ struct QueryBench {
         },
     ]
 
-    var rows: RowDatabase
+    let file: RowDatabase
+    let rows: Rows
     let count: Int
 
     /// Loads in key order, table by table, as a sorted import does.
@@ -199,12 +201,12 @@ struct QueryBench {
     private func put(_ table: Table, _ rows: inout [IndexRow]) throws {
         rows.sort { Bytes.isOrdered($0.key, before: $1.key) }
         for start in stride(from: 0, to: rows.count, by: 10_000) {
-            try self.rows.beginTransaction()
+            try self.rows.begin()
             for row in rows[start..<min(rows.count, start + 10_000)] {
-                try self.rows.put(table, row.key.span.bytes, row.row.span.bytes)
+                try self.rows.put(table, row.key, row.row)
             }
-            try self.rows.commitTransaction()
-            if self.rows.walFrameCount > 4_096 { _ = try self.rows.checkpoint() }
+            try self.rows.publish()
+            if self.file.walFrameCount > 4_096 { _ = try self.file.checkpoint() }
         }
         rows = []
     }
@@ -215,19 +217,19 @@ struct QueryBench {
         var times: [Int] = []
         var counters: [QueryCounters] = []
         var answered = 0
-        try self.rows.beginTransaction()
+        try self.rows.begin()
         for page in 0..<(pages + 20) {
             let predicate = question.predicate(&generator, self.count)
             let request = QueryPageRequest(predicate, zones: [Self.zone], limit: 20)
             let start = Self.cpuNanoseconds()
-            let result = try executor.page(request, over: self.rows).get()
+            let result = try executor.page(request, over: self.rows.view).get()
             let end = Self.cpuNanoseconds()
             guard page >= 20 else { continue }
             times.append(end - start)
             counters.append(result.counters)
             answered += result.records.count
         }
-        try self.rows.commitTransaction()
+        try self.rows.publish()
         times.sort()
         func mean(_ values: some Collection<Int>) -> Double {
             Double(values.reduce(0, +)) / Double(max(1, values.count))

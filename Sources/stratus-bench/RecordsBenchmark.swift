@@ -2,12 +2,13 @@ import Glibc
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSQLite
 import StratusStorage
 
 extension Benchmark {
-    /// `stratus-bench records [--count N] [--store hash|sqlite|both] [--directory D]`
+    /// `stratus-bench records [--count N] [--store memory|sqlite|both] [--directory D]`
     static let records = Benchmark(
         name: "records", summary: "CPU time of commands and reads on the records' state"
     ) { arguments in
@@ -16,7 +17,7 @@ extension Benchmark {
         let only = Self.option("only", in: arguments)
         if store != "sqlite" {
             for work in RecordWork.all where only == nil || only == work.name {
-                var bench = RecordsBench(rows: HashRows(), store: "hash")
+                var bench = RecordsBench(rows: Rows(), store: "memory")
                 try bench.run(work, count: count)
             }
         }
@@ -27,15 +28,16 @@ extension Benchmark {
                 let system = FileSystem(files)
                 let path = DiskPath("\(work.name).db")
                 try RowDatabase.make(path, in: system, fileTag: 0)
-                let rows = try RowDatabase(
+                let file = try RowDatabase(
                     path, in: system,
                     Connection.Options(
                         synchronous: .normal, fileTag: 0, cacheSize: .mebibytes(64)))
+                let rows = Rows(over: file)
                 var bench = RecordsBench(rows: rows, store: "sqlite")
-                bench.begin = { try rows.beginTransaction() }
+                bench.begin = { try rows.begin() }
                 bench.commit = {
-                    try rows.commitTransaction()
-                    if rows.walFrameCount > 4_096 { _ = try rows.checkpoint() }
+                    try rows.publish()
+                    if file.walFrameCount > 4_096 { _ = try file.checkpoint() }
                 }
                 try bench.run(work, count: count)
                 try RowDatabase.discard(path, in: files)
@@ -68,7 +70,7 @@ struct RecordWork: Sendable {
 }
 
 /// One state over one store.
-struct RecordsBench<Rows: RowStore> {
+struct RecordsBench {
     private static var container: ContainerReference {
         ContainerReference(container: "iCloud.org.example.Library", environment: .development)
     }
@@ -81,7 +83,7 @@ struct RecordsBench<Rows: RowStore> {
     /// Commands that share one commit, as the design has it.
     private static var commitSize: Int { 64 }
 
-    private var rows: Rows
+    private let rows: Rows
     private let store: String
     private var state = DataState()
     private var random = SeededGenerator(seed: 1)
@@ -148,7 +150,7 @@ struct RecordsBench<Rows: RowStore> {
             var size = 0
             try Self.time(work, on: self.store, count: queries.count, size: { size }) {
                 for query in queries {
-                    size += try self.state.answer(query, over: self.rows).body.count
+                    size += try self.state.answer(query, over: self.rows.view).body.count
                 }
             }
             try self.commit()
@@ -165,7 +167,7 @@ struct RecordsBench<Rows: RowStore> {
                 for command in commands[start..<min(start + Self.commitSize, commands.count)] {
                     self.index += 1
                     let outcome = try self.state.apply(
-                        command, at: self.position, over: &self.rows)
+                        command, at: self.position, over: self.rows)
                     precondition(outcome.verdict == .decided && !outcome.detail.isEmpty)
                 }
                 try self.commit()
@@ -182,7 +184,7 @@ struct RecordsBench<Rows: RowStore> {
                 let ask = ZoneChangesAsk(
                     database: Self.database, zone: "Shelves", after: after)
                 let query = RecordQuery(principal: self.principal, .zoneChanges(ask))
-                let body = try self.state.answer(query.enveloped(), over: self.rows).body
+                let body = try self.state.answer(query.enveloped(), over: self.rows.view).body
                 size += body.count
                 guard case .zoneChanges(let page) = try RecordAnswer(decoding: body) else {
                     preconditionFailure("no page")
@@ -241,13 +243,13 @@ struct RecordsBench<Rows: RowStore> {
         }
         let schema = Schema(version: 1, types: [RecordType(name: "Book", fields: fields)])
         _ = try self.state.apply(
-            self.envelope(.schema(.install(schema))), at: self.position, over: &self.rows)
+            self.envelope(.schema(.install(schema))), at: self.position, over: self.rows)
         let zone = ModifyZones.Operation(
             .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(7))
         _ = try self.state.apply(
             self.envelope(
                 .modifyZones(ModifyZones(database: Self.database, operations: [zone]))),
-            at: self.position, over: &self.rows)
+            at: self.position, over: self.rows)
     }
 
     private func envelope(_ command: RecordCommand) -> Command {
@@ -266,7 +268,7 @@ struct RecordsBench<Rows: RowStore> {
     private mutating func apply(_ command: RecordCommand) throws -> ChangeTag {
         self.index += 1
         let outcome = try self.state.apply(
-            self.envelope(command), at: self.position, over: &self.rows)
+            self.envelope(command), at: self.position, over: self.rows)
         guard
             case .records(let modified) = try RecordOutcome(
                 decoding: outcome.body, detail: outcome.detail),

@@ -2,6 +2,7 @@ import CSQLite
 import Glibc
 import StratusCoding
 import StratusModel
+import StratusRows
 import StratusRuntime
 import StratusSQLite
 import StratusSealing
@@ -232,7 +233,7 @@ struct StorageBenchmark {
         let indexCount: Int
 
         mutating func apply(
-            _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+            _ command: Command, at position: EntryPosition, over rows: Rows
         ) throws(StoreError) -> Outcome {
             let key = Bytes(command.body[..<16])
             let row = Bytes(command.body[16...])
@@ -243,7 +244,7 @@ struct StorageBenchmark {
             }
             return Outcome(.decided)
         }
-        func answer(_ query: Query, over rows: borrowing some RowReader) -> QueryAnswer {
+        func answer(_ query: Query, over rows: RowView) -> QueryAnswer {
             QueryAnswer(body: [])
         }
         mutating func forget() {}

@@ -3,6 +3,7 @@ import StratusCoding
 import StratusDoubles
 import StratusModel
 import StratusPlacement
+import StratusRows
 import StratusStorage
 import Testing
 
@@ -16,7 +17,7 @@ import Testing
 
     /// The system partition's state, and the views it goes through.
     struct Committed {
-        var rows = MemoryRowStore()
+        let rows = Rows()
         var state = SystemState()
         var index: UInt64 = 0
 
@@ -36,7 +37,7 @@ import Testing
                     deadlineMilliseconds: .max, principal: Principal(kind: .administrator)),
                 at: EntryPosition(
                     index: LogIndex(self.index), time: HybridTime(milliseconds: 1)),
-                over: &self.rows)
+                over: self.rows)
             if case .refused(let refusal) = try SystemOutcome(decoding: outcome.body) {
                 throw refusal
             }
@@ -46,7 +47,7 @@ import Testing
             let query = Query(kind: .system, body: SystemQuery.view.encoded())
             guard
                 case .view(let view?) = try SystemAnswer(
-                    decoding: self.state.answer(query, over: self.rows).body)
+                    decoding: self.state.answer(query, over: self.rows.view).body)
             else { throw SystemRefusal(.notFormed) }
             return view
         }

@@ -1,6 +1,7 @@
 import StratusDoubles
 import StratusModel
 import StratusPlacement
+import StratusRows
 import StratusSealing
 import StratusStorage
 import Testing
@@ -183,7 +184,7 @@ import Testing
 
 /// The system partition's state.
 private struct SystemBenchState {
-    var rows = MemoryRowStore()
+    let rows = Rows()
     var state = SystemState()
     var index: UInt64 = 0
 
@@ -195,7 +196,7 @@ private struct SystemBenchState {
                 deadlineMilliseconds: .max, principal: Principal(kind: .system)),
             at: EntryPosition(
                 index: LogIndex(self.index), time: HybridTime(milliseconds: 1)),
-            over: &self.rows)
+            over: self.rows)
         return try SystemOutcome(decoding: outcome.body)
     }
 
@@ -203,7 +204,7 @@ private struct SystemBenchState {
         let query = Query(kind: .system, body: SystemQuery.view.encoded())
         guard
             case .view(let view?) = try SystemAnswer(
-                decoding: self.state.answer(query, over: self.rows).body)
+                decoding: self.state.answer(query, over: self.rows.view).body)
         else { throw SystemRefusal(.notFormed) }
         return view
     }

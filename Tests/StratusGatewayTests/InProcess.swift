@@ -6,6 +6,7 @@ import StratusIdentity
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Synchronization
 import WireScenarios
@@ -13,7 +14,7 @@ import WireScenarios
 /// A router with every partition in memory: one row store and one state for each key.
 final class MemoryRouter: PartitionRouter {
     private struct Partition {
-        var rows = MemoryRowStore()
+        let rows = Rows()
         var state = DataState()
         var index = LogIndex.zero
         var time = HybridTime.zero
@@ -75,7 +76,7 @@ final class MemoryRouter: PartitionRouter {
                 if let known = partition.outcomes[command.identity] { return known }
                 let outcome = try partition.state.apply(
                     command, at: EntryPosition(index: partition.index, time: partition.time),
-                    over: &partition.rows)
+                    over: partition.rows)
                 partition.outcomes[command.identity] = Outcome(
                     outcome.verdict, body: outcome.body)
                 if self.runsJobs.withLock({ $0 }) {
@@ -100,7 +101,7 @@ final class MemoryRouter: PartitionRouter {
     {
         let ask = RecordQuery(principal: Principal(kind: .system), .jobs).enveloped()
         for _ in 0..<1_000 {
-            let answer = try partition.state.answer(ask, over: partition.rows)
+            let answer = try partition.state.answer(ask, over: partition.rows.view)
             guard case .jobs(isWaiting: true) = try RecordAnswer(decoding: answer.body) else {
                 return
             }
@@ -112,7 +113,7 @@ final class MemoryRouter: PartitionRouter {
                 deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
             _ = try partition.state.apply(
                 slice, at: EntryPosition(index: partition.index, time: partition.time),
-                over: &partition.rows)
+                over: partition.rows)
         }
     }
 
@@ -122,7 +123,7 @@ final class MemoryRouter: PartitionRouter {
         self.partitions.withLock { partitions in
             guard let rows = partitions[.database(database)]?.rows else { return [] }
             return Table.all.reduce(into: Bytes()) { all, table in
-                for row in rows.rows(table) { all += row.key + row.row }
+                for row in rows.contents(of: table) { all += row.key + row.row }
             }
         }
     }
@@ -176,7 +177,7 @@ final class MemoryRouter: PartitionRouter {
                 var partition = partitions[key] ?? Partition()
                 // What it remembers of what it read.
                 defer { partitions[key]?.state = partition.state }
-                return try partition.state.answer(query, over: partition.rows)
+                return try partition.state.answer(query, over: partition.rows.view)
             }
         } catch {
             throw .refused(String(describing: error))

@@ -2,13 +2,14 @@ import StratusDoubles
 import StratusModel
 import StratusNode
 import StratusPlacement
+import StratusRows
 import Testing
 
 /// What is said of nodes that are being emptied.
 @Suite struct DrainProgressTests {
     /// Applies the commands one after the other, and returns the view after each.
     static func views(_ commands: [SystemCommand]) throws -> [ClusterView] {
-        var rows = MemoryRowStore()
+        let rows = Rows()
         var state = SystemState()
         return try commands.enumerated().map { number, command in
             let outcome = try state.apply(
@@ -17,12 +18,12 @@ import Testing
                     deadlineMilliseconds: .max, principal: Principal(kind: .administrator)),
                 at: EntryPosition(
                     index: LogIndex(UInt64(number + 1)), time: HybridTime(milliseconds: 1)),
-                over: &rows)
+                over: rows)
             #expect(outcome.verdict == .decided)
             let query = Query(kind: .system, body: SystemQuery.view.encoded())
             guard
                 case .view(let view?) = try SystemAnswer(
-                    decoding: state.answer(query, over: rows).body)
+                    decoding: state.answer(query, over: rows.view).body)
             else { throw SystemRefusal(.notFormed) }
             return view
         }

@@ -1,6 +1,8 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusPlacement
+import StratusRows
 import Testing
 
 /// Every format of the system partition still reads and writes as it did.
@@ -103,7 +105,7 @@ import Testing
         try bench.apply(
             .beginMove(ReplicaMove(GroupID(1), from: NodeID(2), to: id, fence: LogIndex(3))))
         var writer = ByteWriter()
-        for row in bench.rows.tables[Table.system.rawValue] ?? [] {
+        for row in bench.rows.contents(of: .system) {
             writer.write(prefixed: row.key)
             writer.write(prefixed: row.row)
         }
@@ -113,12 +115,12 @@ import Testing
         let written = Golden.hexadecimal(try bench.view.encoded())
         #expect(written == Golden.hexadecimal(view))
 
-        var read = SystemBench()
+        let read = SystemBench()
         var reader = ByteReader(rows)
         while !reader.isAtEnd {
             let key = try reader.prefixed()
             let row = try reader.prefixed()
-            read.rows.put(.system, key.span.bytes, row.span.bytes)
+            try read.rows.put(.system, key.span.bytes, row.span.bytes)
         }
         #expect(try read.view == ClusterView(decoding: view))
     }

@@ -1,6 +1,8 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusPlacement
+import StratusRows
 import Testing
 
 /// The system partition's answers and refusals.
@@ -13,12 +15,12 @@ import Testing
         #expect(try bench.ask(.view) == .view(nil))
         let formation = SystemBench.formation()
         #expect(try bench.apply(.form(formation)) == .done(revision: 1))
-        let rows = bench.rows
+        let rows = bench.rows.contents
         #expect(try bench.apply(.form(formation)) == .done(revision: 1))
         var other = formation
         other.cluster = ClusterID(high: 1, low: 1)
         #expect(try bench.refusal(.form(other)) == .alreadyFormed)
-        #expect(bench.rows == rows)
+        #expect(bench.rows.contents == rows)
         let view = try bench.view
         #expect(view.table.epoch == 1 && view.systemReplicas.count == 3)
         #expect(view.table.partitions.allSatisfy { view.table.replicas(of: $0).count == 3 })
@@ -41,7 +43,7 @@ import Testing
             var formation = SystemBench.formation()
             change(&formation)
             #expect(try bench.refusal(.form(formation)) == .badRequest, "\(name)")
-            #expect(bench.rows == SortedRows(), "\(name)")
+            #expect(bench.rows.contents == Rows().contents, "\(name)")
         }
     }
 
@@ -326,7 +328,7 @@ import Testing
 
     @Test func `what cannot be read changes nothing`() throws {
         var bench = try SystemBench(formed: 3)
-        let rows = bench.rows
+        let rows = bench.rows.contents
         let good = SystemCommand.join(SystemBench.newcomer(9), tokenHash: SystemBench.token)
         var random = SeededGenerator(seed: 5)
         for _ in 0..<2_000 {
@@ -344,8 +346,8 @@ import Testing
                 schemaVersion: 0, principal: Principal(kind: .user), body: body)
             let position = EntryPosition(
                 index: LogIndex(99), time: HybridTime(milliseconds: 1_800_000_000_000))
-            _ = try bench.state.apply(command, at: position, over: &bench.rows)
-            #expect(bench.rows == rows)
+            _ = try bench.state.apply(command, at: position, over: bench.rows)
+            #expect(bench.rows.contents == rows)
         }
     }
 }

@@ -1,3 +1,4 @@
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import Testing

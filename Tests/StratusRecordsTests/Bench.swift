@@ -1,6 +1,8 @@
+import StratusDoubles
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// One partition with one container, and short words to drive it.
@@ -15,7 +17,7 @@ struct Bench {
     static let user = Principal(kind: .user, userRecordName: Self.owner)
     static let system = Principal(kind: .system)
 
-    var rows = SortedRows()
+    private(set) var rows = Rows()
     var state = DataState()
     var time = HybridTime(milliseconds: 1_700_000_000_000)
     var index: UInt64 = 0
@@ -34,7 +36,7 @@ struct Bench {
             deadlineMilliseconds: .max, schemaVersion: schemaVersion, principal: principal)
         let position = EntryPosition(index: LogIndex(self.index), time: self.time)
         if self.keepsCommands { self.commands.append((envelope, position)) }
-        let outcome = try self.state.apply(envelope, at: position, over: &self.rows)
+        let outcome = try self.state.apply(envelope, at: position, over: self.rows)
         #expect(outcome.verdict == .decided)
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
     }
@@ -110,7 +112,7 @@ struct Bench {
         let query = RecordQuery(principal: principal, ask).enveloped()
         if let reader { return try RecordAnswer(decoding: reader(query).body) }
         var state = self.state
-        return try RecordAnswer(decoding: state.answer(query, over: self.rows).body)
+        return try RecordAnswer(decoding: state.answer(query, over: self.rows.view).body)
     }
 
     func lookup(
@@ -165,15 +167,25 @@ struct Bench {
         throw BenchError("jobs do not end")
     }
 
+    /// The same partition, which goes its own way from here on.
+    func copied() -> Self {
+        var copy = self
+        copy.rows = self.rows.copied()
+        return copy
+    }
+
+    /// Goes back, or forward, to rows that were there once.
+    mutating func replaceRows(by rows: Rows) { self.rows = rows }
+
     /// Whether a replica that remembers nothing between entries comes to the same rows.
     func isRepeatable() throws -> Bool {
-        var rows = SortedRows()
+        let rows = Rows()
         var state = DataState()
         for (command, position) in self.commands {
             state.forget()
-            _ = try state.apply(command, at: position, over: &rows)
+            _ = try state.apply(command, at: position, over: rows)
         }
-        return rows == self.rows
+        return rows.contents == self.rows.contents
     }
 }
 

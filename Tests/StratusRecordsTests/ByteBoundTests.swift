@@ -1,4 +1,5 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import Testing
@@ -52,7 +53,7 @@ import Testing
         throws
     {
         var bench = try Self.bench(count: 20, modifySizeMax: 10_000)
-        let before = bench.rows
+        let before = bench.rows.contents
         let results = try bench.modify(
             atomic: true,
             (0..<20).map {
@@ -60,7 +61,7 @@ import Testing
             })
         #expect(results.prefix(5).allSatisfy { $0.refusal == .atomicFailure })
         #expect(results.suffix(14).allSatisfy { $0.refusal == .batchTooLarge })
-        #expect(bench.rows == before)
+        #expect(bench.rows.contents == before)
     }
 
     @Test func `the largest request that replaces records of its own size is carried out`() throws {

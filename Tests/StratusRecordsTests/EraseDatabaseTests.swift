@@ -1,6 +1,7 @@
 import StratusDoubles
 import StratusModel
 import StratusRecords
+import StratusRows
 import Testing
 
 /// An erased database leaves nothing behind, and no earlier token fits a later one.
@@ -54,13 +55,13 @@ import Testing
     /// Without it nobody makes the file anew.
     @Test func `an erasure says so, with the zones that jobs have still to remove`() throws {
         var state = DataState()
-        var rows = MemoryRowStore()
+        let rows = Rows()
         var index: UInt64 = 0
         func apply(_ command: Command) throws -> Bool {
             index += 1
             let position = EntryPosition(
                 index: LogIndex(index), time: HybridTime(milliseconds: 1_000 + Int64(index)))
-            _ = try state.apply(command, at: position, over: &rows)
+            _ = try state.apply(command, at: position, over: rows)
             return state.takeErased()
         }
         func command(_ body: RecordCommand, _ kind: Principal.Kind = .system) -> Command {
@@ -78,12 +79,12 @@ import Testing
         }
         let made = RecordCommand.modifyZones(ModifyZones(database: database, operations: zones))
         #expect(try !apply(command(made, .user)))
-        #expect(try state.removing(over: rows) == nil)
+        #expect(try state.removing(over: rows.view) == nil)
         #expect(try apply(erase))
-        let left = try #require(try state.removing(over: rows))
+        let left = try #require(try state.removing(over: rows.view))
         #expect(left.upperBound - left.lowerBound >= 2)
         #expect(try !apply(command(.continueJobs(ContinueJobs(budget: 1_000)))))
-        #expect(try state.removing(over: rows) == nil)
+        #expect(try state.removing(over: rows.view) == nil)
         // What is known of the person elsewhere.
         for kind in [IdentityKey.Kind.account, .address, .listing, .user] {
             let key = IdentityKey(kind, of: Bytes("home".utf8), [1])

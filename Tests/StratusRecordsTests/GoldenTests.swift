@@ -1,6 +1,7 @@
 import Foundation
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -526,7 +527,7 @@ import Testing
         _ = try bench.modify(in: ZoneID.defaultName, .create("e"))
         var writer = ByteWriter()
         for table in Table.all {
-            bench.rows.scan(
+            try bench.rows.scan(
                 table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false
             ) { key, row in
                 writer.write(table.rawValue)

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -46,10 +47,10 @@ import Testing
         // What the state remembers of schemas and zones is read before.
         _ = try state.answer(
             RecordQuery(principal: principal, .lookup(ask)).enveloped(), within: nil, ReadMeter(),
-            over: bench.rows)
+            over: bench.rows.view)
         let answer = try state.answer(
             RecordQuery(principal: principal, .lookup(ask)).enveloped(), within: nil, meter,
-            over: bench.rows)
+            over: bench.rows.view)
         guard case .lookup(let found) = try RecordAnswer(decoding: answer.body) else {
             throw BenchError("no look-up")
         }

@@ -1,8 +1,10 @@
 import Foundation
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// Input that means harm: bounded work, a refusal or nothing, never a trap.
@@ -114,7 +116,7 @@ import Testing
             #expect(outcome.verdict == .decided || outcome.verdict == .unreadable)
             let query = Query(kind: .records, body: bytes)
             var state = DataState()
-            _ = try state.answer(query, over: SortedRows())
+            _ = try state.answer(query, over: Rows().view)
         }
     }
 
@@ -128,25 +130,25 @@ import Testing
     }
 
     private func apply(_ body: Bytes) throws -> Outcome {
-        var rows = SortedRows()
+        let rows = Rows()
         var state = DataState()
         let command = Command(
             kind: .records, identity: RequestIdentity(high: 0, low: 1),
             deadlineMilliseconds: .max, container: Bench.container, schemaVersion: 0,
             principal: Bench.user, body: body)
         return try state.apply(
-            command, at: EntryPosition(index: LogIndex(1), time: .zero), over: &rows)
+            command, at: EntryPosition(index: LogIndex(1), time: .zero), over: rows)
     }
 
     @Test func `a command of another kind is unreadable`() throws {
-        var rows = SortedRows()
+        let rows = Rows()
         var state = DataState()
         var command = RecordCommand.continueJobs(ContinueJobs()).enveloped(
             container: Bench.container, identity: RequestIdentity(high: 0, low: 1),
             deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system)
         command.kind = .reference
         let position = EntryPosition(index: LogIndex(1), time: .zero)
-        #expect(try state.apply(command, at: position, over: &rows) == Outcome(.unreadable))
+        #expect(try state.apply(command, at: position, over: rows) == Outcome(.unreadable))
     }
 
     @Test func `jobs are Stratus' own business`() throws {
@@ -173,16 +175,16 @@ import Testing
         try bench.zones(.create, "Shelves")
         try bench.modify(.create("a", [text("title", "x")]))
         for table in [Table.database, .zone, .record, .feed] {
-            var damaged = bench
+            var damaged = bench.copied()
             damaged.state.forget()
             var keys: [Bytes] = []
-            damaged.rows.scan(
+            try damaged.rows.scan(
                 table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false
             ) { key, _ in
                 keys.append(Bytes(copying: key))
                 return .next
             }
-            for key in keys { damaged.rows.put(table, key.span.bytes, [0xEE].span.bytes) }
+            for key in keys { try damaged.rows.put(table, key, [0xEE]) }
             #expect(throws: StoreError.self, "\(table)") {
                 _ = try damaged.changes()
                 _ = try damaged.lookup("a")

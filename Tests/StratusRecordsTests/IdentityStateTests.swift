@@ -1,14 +1,16 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// Rows of who is asking: conditions, counters, expiry.
 @Suite struct IdentityStateTests {
     /// A partition with a clock in the hand.
     private struct Partition {
-        var rows = SortedRows()
+        let rows = Rows()
         var state = DataState()
         var time: Int64 = 1_000
         var count: UInt64 = 0
@@ -25,13 +27,13 @@ import Testing
                 at: EntryPosition(
                     index: LogIndex(self.count),
                     time: HybridTime(milliseconds: self.time)),
-                over: &self.rows)
+                over: self.rows)
             return try IdentityOutcome(decoding: outcome.body)
         }
 
         mutating func row(_ key: IdentityKey) throws -> IdentityRow? {
             let answer = try self.state.answer(
-                IdentityQuery.rows([key]).enveloped(), over: self.rows)
+                IdentityQuery.rows([key]).enveloped(), over: self.rows.view)
             guard case .rows(let rows) = try IdentityAnswer(decoding: answer.body) else {
                 return nil
             }
@@ -44,7 +46,7 @@ import Testing
         ) throws -> [Bytes] {
             let query = IdentityQuery.list(
                 kind, home: home, after: after, limit: limit, descending: descending)
-            let answer = try self.state.answer(query.enveloped(), over: self.rows)
+            let answer = try self.state.answer(query.enveloped(), over: self.rows.view)
             guard case .list(let listed) = try IdentityAnswer(decoding: answer.body) else {
                 return []
             }

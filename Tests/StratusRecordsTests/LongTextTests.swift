@@ -1,5 +1,7 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -120,13 +122,17 @@ import Testing
             let predicate = RecordPredicate(
                 recordType: "Book", filters: [Self.search(words)])
             let request = QueryPageRequest(predicate, zones: indexed.zones)
-            let page = try QueryExecutor(indexed.schema, indexed).page(request, over: indexed).get()
+            let page = try QueryExecutor(indexed.schema, indexed.source).page(
+                request, over: indexed.rows.view
+            ).get()
             #expect(page.records.map(\.name).sorted() == found)
             let all = RecordPredicate(
                 recordType: "Book", filters: [Self.search(words, all: true)])
             let both = QueryPageRequest(all, zones: indexed.zones)
             #expect(
-                try QueryExecutor(indexed.schema, indexed).page(both, over: indexed).get()
+                try QueryExecutor(indexed.schema, indexed.source).page(
+                    both, over: indexed.rows.view
+                ).get()
                     .records.count == (found.count == 1 ? 1 : 0))
         }
     }
@@ -232,7 +238,7 @@ import Testing
     }
 
     @Test func `a command with words leaves the rows that one without leaves`() throws {
-        var rows: [SortedRows] = []
+        var rows: [[Table: [KeyedRow]]] = []
         for isCut in [false, true] {
             var bench = try Self.bench()
             for (number, count) in [20, 3_000, 900, 1_500].enumerated() {
@@ -258,7 +264,7 @@ import Testing
                         == command, "\(number)")
                 _ = try bench.apply(command)
             }
-            rows.append(bench.rows)
+            rows.append(bench.rows.contents)
         }
         #expect(rows[0] == rows[1])
     }

@@ -1,3 +1,4 @@
+import StratusDoubles
 import StratusModel
 import StratusRecords
 import Testing
@@ -61,7 +62,7 @@ import Testing
             case .right: stored?.tag.text
             case .stale: "zz9"
             }
-        let before = bench.rows
+        let before = bench.rows.contents
         let result = try bench.modify(
             RecordOperation(
                 row.kind, recordName: "book", recordType: "Book", changeTag: tag,
@@ -78,7 +79,7 @@ import Testing
             #expect(try bench.lookup("book") == nil)
         case (.refused(let reason), .refused(let refusal)):
             #expect(refusal.reason == reason)
-            #expect(bench.rows == before, "a refused operation changes nothing")
+            #expect(bench.rows.contents == before, "a refused operation changes nothing")
         default: Issue.record("\(row.answer) became \(result)")
         }
     }

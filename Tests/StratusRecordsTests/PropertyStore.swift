@@ -2,6 +2,7 @@ import StratusCoding
 import StratusDoubles
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusSQLite
 import StratusStorage
 

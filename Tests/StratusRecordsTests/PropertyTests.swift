@@ -1,7 +1,9 @@
 import Foundation
+import StratusDoubles
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import StratusSimulation
 import Testing
 
@@ -55,7 +57,7 @@ private struct Run {
     private var mirrors: [String: Mirror] = [:]
     private var databaseMirror = DatabaseMirror()
     /// The rows that a crash goes back to, and the entries replayed after it.
-    private var committed = SortedRows()
+    private var committed = Rows()
     private var tail: [(command: Command, position: EntryPosition, outcome: Outcome)] = []
     private var all: [(Command, EntryPosition)] = []
     private var last: (command: Command, outcome: Outcome)?
@@ -139,12 +141,12 @@ private struct Run {
         try self.followDatabase()
         if let store { return try store.finish() }
         // A replica that has seen nothing else gets the same rows from the same commands.
-        var rows = SortedRows()
+        let rows = Rows()
         var state = DataState()
         for (command, position) in self.all {
-            _ = try state.apply(command, at: position, over: &rows)
+            _ = try state.apply(command, at: position, over: rows)
         }
-        #expect(rows == self.bench.rows)
+        #expect(rows.contents == self.bench.rows.contents)
     }
 
     // MARK: Commands
@@ -174,7 +176,7 @@ private struct Run {
             self.last = (envelope, outcome)
             return outcome
         }
-        let outcome = try self.bench.state.apply(envelope, at: position, over: &self.bench.rows)
+        let outcome = try self.bench.state.apply(envelope, at: position, over: self.bench.rows)
         self.tail.append((envelope, position, outcome))
         self.all.append((envelope, position))
         return outcome
@@ -339,22 +341,24 @@ private struct Run {
 
     private mutating func commit() throws {
         try self.store?.commit()
-        self.committed = self.bench.rows
+        self.committed = self.bench.rows.copied()
         self.tail = []
     }
 
     /// Rows go back to the last commit; the log brings them forward again.
     private mutating func crash() throws {
         if let store { return try store.crash() }
-        let before = self.bench.rows
-        self.bench.rows = self.committed
+        let before = self.bench.rows.contents
+        self.bench.replaceRows(by: self.committed.copied())
         self.bench.state.forget()
         for entry in self.tail {
             let outcome = try self.bench.state.apply(
-                entry.command, at: entry.position, over: &self.bench.rows)
+                entry.command, at: entry.position, over: self.bench.rows)
             guard outcome == entry.outcome else { throw BenchError("another outcome in replay") }
         }
-        guard self.bench.rows == before else { throw BenchError("other rows after replay") }
+        guard self.bench.rows.contents == before else {
+            throw BenchError("other rows after replay")
+        }
     }
 
     // MARK: Reads

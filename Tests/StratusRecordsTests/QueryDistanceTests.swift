@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -36,8 +37,8 @@ import Testing
         request.beginTouchCountMax = begin
         // A refusal counts nothing itself.
         let meter = ReadMeter(touchCountMax: .max)
-        let page = try QueryExecutor(shelf.schema, shelf)
-            .page(request, over: MeteredRows(shelf, meter))
+        let page = try QueryExecutor(shelf.schema, shelf.source)
+            .page(request, over: RowView(shelf.rows, meter: meter))
         return (page, meter.work.touchCount)
     }
 

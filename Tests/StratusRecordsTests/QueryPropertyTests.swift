@@ -2,6 +2,7 @@ import StratusCoding
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// The planner's answers are those of reading everything, whatever it chose to read.
@@ -84,7 +85,9 @@ import Testing
             let request = QueryPageRequest(
                 predicate, zones: shelf.zones, limit: limit, after: after,
                 touchCountMax: touchCountMax, sizeMax: sizeMax(), requiresIndexes: requiresIndexes)
-            let page = try QueryExecutor(shelf.schema, shelf).page(request, over: shelf).get()
+            let page = try QueryExecutor(shelf.schema, shelf.source).page(
+                request, over: shelf.rows.view
+            ).get()
             #expect(page.records.count <= limit)
             // The page's records are read again: the query itself read only the fields that it
             // needed.

@@ -1,6 +1,7 @@
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// Records that one may not read cost the same work whatever they hold (security audit 3).
@@ -79,8 +80,8 @@ import Testing
                     RecordPredicate(
                         recordType: "Book", filters: [Self.filters("hunter")[0]], sorts: sorts),
                     zones: shelf.zones)
-                let page = try QueryExecutor(shelf.schema, shelf)
-                    .page(request, over: shelf, visible: visible).get()
+                let page = try QueryExecutor(shelf.schema, shelf.source)
+                    .page(request, over: shelf.rows.view, visible: visible).get()
                 switch visible {
                 case .created: #expect(page.records.count == 20)
                 case .none:

@@ -1,6 +1,7 @@
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// G-33: a page is bounded by its work, which grows no faster than the request: the tests compare
@@ -22,8 +23,10 @@ import Testing
         let request = QueryPageRequest(
             RecordPredicate(recordType: "Book", filters: filter.map { [$0] } ?? [], sorts: sorts),
             zones: shelf.zones, touchCountMax: 1 << 40)
-        return try QueryExecutor(shelf.schema, shelf).page(request, over: shelf, visible: visible)
-            .get().counters.work
+        return try QueryExecutor(shelf.schema, shelf.source).page(
+            request, over: shelf.rows.view, visible: visible
+        )
+        .get().counters.work
     }
 
     static func word(_ number: Int) -> String { "w\(1_000_000 + number)" }
@@ -248,15 +251,17 @@ import Testing
                     return now
                 }
                 let request = QueryPageRequest(predicate, zones: shelf.zones, after: after)
-                let page = try QueryExecutor(shelf.schema, shelf)
-                    .page(request, over: shelf, within: time).get()
+                let page = try QueryExecutor(shelf.schema, shelf.source)
+                    .page(request, over: shelf.rows.view, within: time).get()
                 names += page.records.map { $0.zone.name + $0.name }
                 #expect(page.next != after || after == nil, "a page ended where it began")
                 after = page.next
                 pageCount += 1
             } while after != nil && pageCount < 1_000
             let request = QueryPageRequest(predicate, zones: shelf.zones)
-            let whole = try QueryExecutor(shelf.schema, shelf).page(request, over: shelf).get()
+            let whole = try QueryExecutor(shelf.schema, shelf.source).page(
+                request, over: shelf.rows.view
+            ).get()
             #expect(Set(names).count == names.count)
             #expect(Set(names) == Set(whole.records.map { $0.zone.name + $0.name }), "\(predicate)")
             if !names.isEmpty { #expect(pageCount > 1, "\(predicate)") }
@@ -298,7 +303,7 @@ import Testing
             recordType: "Book", sorts: [RecordSort(field: .field("title"))])
         let request = QueryPageRequest(sorted, zones: shelf.zones, touchCountMax: 100)
         #expect(throws: QueryRefusal.self) {
-            try QueryExecutor(shelf.schema, shelf).page(request, over: shelf).get()
+            try QueryExecutor(shelf.schema, shelf.source).page(request, over: shelf.rows.view).get()
         }
     }
 
@@ -364,7 +369,9 @@ import Testing
         func page(_ shelf: QueryShelf, after: Bytes?) throws -> QueryResult {
             let request = QueryPageRequest(
                 predicate, zones: shelf.zones, limit: 8, after: after, requiresIndexes: false)
-            return try QueryExecutor(shelf.schema, shelf).page(request, over: shelf).get()
+            return try QueryExecutor(shelf.schema, shelf.source).page(
+                request, over: shelf.rows.view
+            ).get()
         }
         let first = try page(shelf, after: nil)
         #expect(first.records.count == 8 && first.counters.plan == .index)

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -15,7 +16,7 @@ import Testing
         let meter = ReadMeter(touchCountMax: bound)
         var state = bench.state
         let query = RecordQuery(principal: principal, ask).enveloped()
-        let answer = try state.answer(query, within: nil, meter, over: bench.rows)
+        let answer = try state.answer(query, within: nil, meter, over: bench.rows.view)
         return (try RecordAnswer(decoding: answer.body), meter.work)
     }
 
@@ -251,7 +252,7 @@ import Testing
     // MARK: People
 
     @Test func `lists of identity rows end by bytes`() throws {
-        var rows = SortedRows()
+        let rows = Rows()
         let home = Bytes("home".utf8)
         var hasErased = false
         for number in 0..<40 {
@@ -263,7 +264,7 @@ import Testing
                 identity: RequestIdentity(high: 1, low: UInt64(number)),
                 deadlineMilliseconds: .max)
             let outcome = try IdentityState.apply(
-                command, at: HybridTime(milliseconds: 5), hasErased: &hasErased, over: &rows)
+                command, at: HybridTime(milliseconds: 5), hasErased: &hasErased, over: rows)
             #expect(try IdentityOutcome(decoding: outcome.body) == .done([1]))
         }
         var after: Bytes?
@@ -271,7 +272,7 @@ import Testing
         repeat {
             let answer = try IdentityState.answer(
                 IdentityQuery.list(.user, home: home, after: after, limit: 1_000).enveloped(),
-                over: rows)
+                over: rows.view)
             guard case .list(let page) = try IdentityAnswer(decoding: answer.body) else {
                 throw BenchError("no list")
             }
@@ -297,7 +298,7 @@ import Testing
             }
             var state = bench.state
             let query = RecordQuery(principal: Bench.user, .zoneChanges(ask)).enveloped()
-            let answer = try state.answer(query, within: time, over: bench.rows)
+            let answer = try state.answer(query, within: time, over: bench.rows.view)
             guard case .zoneChanges(let page) = try RecordAnswer(decoding: answer.body) else {
                 throw BenchError("no page")
             }

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -13,7 +14,7 @@ import Testing
     ) throws -> RecordAnswer {
         let query = RecordQuery(principal: principal, .use(database)).enveloped()
         return try RecordAnswer(
-            decoding: bench.state.answer(query, over: bench.rows).body)
+            decoding: bench.state.answer(query, over: bench.rows.view).body)
     }
 
     /// Over the whole partition, in pages.
@@ -26,7 +27,7 @@ import Testing
             ).enveloped()
             guard
                 case .heldRecords(let page) = try RecordAnswer(
-                    decoding: bench.state.answer(query, over: bench.rows).body)
+                    decoding: bench.state.answer(query, over: bench.rows.view).body)
             else { throw BenchError("no held records") }
             use = use + page.use
             guard let next = page.next else { return use }
@@ -43,7 +44,7 @@ import Testing
             let query = RecordQuery(principal: principal, .heldRecords(HeldRecordsAsk()))
                 .enveloped()
             let answer = try RecordAnswer(
-                decoding: bench.state.answer(query, over: bench.rows).body)
+                decoding: bench.state.answer(query, over: bench.rows.view).body)
             #expect(answer == .refused(RequestRefusal(.accessDenied)))
         }
         #expect(try self.held(&bench, limit: 1).recordCount == 1)
@@ -54,11 +55,11 @@ import Testing
         var use = StorageUse.none
         var zones: UInt64 = 0
         for (name, zone) in try bench.state.records.liveZones(
-            of: Bench.privateDatabase, over: bench.rows)
+            of: Bench.privateDatabase, over: bench.rows.view)
         {
             if name != ZoneID.defaultName { zones += 1 }
             let start = Keys.zoneStart(zone.number)
-            for (_, row) in try bench.rows.rows(
+            for (_, row) in try bench.rows.view.rows(
                 .record, from: start, to: Keys.end(of: start), limit: .max)
             where try RecordRow.isLive(row) {
                 use.recordCount += 1
@@ -151,7 +152,7 @@ import Testing
         let third = try bench.modify(in: "B", rules: self.rules(two + 100), .create("3", [long]))
         #expect(third[0].refusal == .databaseFull)
         #expect(try self.size(&bench) == two)
-        var probe = bench
+        var probe = bench.copied()
         try probe.modify(in: "B", .create("3", [long]))
         let three = try self.size(&probe)
         #expect(

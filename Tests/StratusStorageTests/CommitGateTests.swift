@@ -1,5 +1,6 @@
 import StratusDoubles
 import StratusModel
+import StratusRows
 import StratusSQLite
 import StratusStorage
 import Synchronization
@@ -76,14 +77,13 @@ import Testing
             self.writer = try RowDatabase("rows.db", in: system, options)
             self.checkpointer = try RowDatabase("rows.db", in: system, options)
             try self.write(1)
-            _ = try self.checkpointer.row(.record, CommitGateTests.one.span.bytes)
+            _ = try Rows(over: self.checkpointer).row(.record, CommitGateTests.one)
         }
 
         func write(_ number: UInt8) throws {
-            try self.writer.beginTransaction()
-            let row = Bytes(repeating: number, count: 300)
-            try self.writer.put(.record, [number].span.bytes, row.span.bytes)
-            try self.writer.commitTransaction()
+            let rows = Rows(over: self.writer)
+            try rows.put(.record, [number], Bytes(repeating: number, count: 300))
+            try rows.publish()
         }
     }
 
@@ -91,16 +91,15 @@ import Testing
         let pair = try Pair()
         pair.files.hook.withLock { hook in
             hook = {
-                #expect((try? pair.writer.row(.record, Self.one.span.bytes))?.count == 300)
-                #expect((try? pair.writer.beginTransaction()) != nil)
-                #expect(
-                    (try? pair.writer.put(.record, Self.two.span.bytes, Self.two.span.bytes)) != nil
-                )
+                let rows = Rows(over: pair.writer)
+                #expect((try? rows.row(.record, Self.one))?.count == 300)
+                #expect((try? rows.put(.record, Self.two, Self.two)) != nil)
+                #expect((try? rows.writeOut()) != nil)
             }
         }
         #expect(try pair.checkpointer.checkpoint().isComplete)
-        try pair.writer.commitTransaction()
-        #expect(try pair.checkpointer.row(.record, Self.two.span.bytes) == [2])
+        try pair.writer.commit()
+        #expect(try Rows(over: pair.checkpointer).row(.record, Self.two) == [2])
     }
 
     @Test func `S-45 a COMMIT beside a checkpoint stops the process`() async {

@@ -2,6 +2,7 @@ import Foundation
 import StratusCoding
 import StratusDoubles
 import StratusModel
+import StratusRows
 import StratusSQLite
 import StratusStorage
 import Testing
@@ -212,9 +213,7 @@ import Testing
     @Test func `the digest of a row stays what it was`() {
         let key: Bytes = [1, 2, 3]
         let row: Bytes = [4, 5, 6, 7, 8, 9, 10, 11, 12]
-        let hash = key.withUnsafeBytes { key in
-            row.withUnsafeBytes { row in RowHash.of(.record, key, row) }
-        }
+        let hash = RowHash.of(.record, key.span.bytes, row.span.bytes)
         #expect(hash.description == Self.rowHash)
     }
 

@@ -1,44 +1,40 @@
 import StratusDoubles
 import StratusModel
+import StratusRows
 import StratusSQLite
 import StratusStorage
 import Testing
 
 @Suite struct RequestTableTests {
-    /// Notes how much one scan hands over.
-    private struct MeasuredRows: RowStore {
-        var rows: RowDatabase
-        var largest = Largest()
+    /// A file that notes how much one scan hands over.
+    private final class MeasuredRows: RowFile {
+        private let file: RowDatabase
+        var largestScan = 0
 
-        final class Largest { var scan = 0 }
+        init(_ file: RowDatabase) { self.file = file }
 
-        func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {
-            try self.rows.row(table, key)
-        }
         func scan(
             _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
             _ body: (borrowing RawSpan, borrowing RawSpan) -> ScanStep
         ) throws(StoreError) {
             var size = 0
-            try self.rows.scan(table, from: from, to: to, descending: descending) { key, row in
+            try self.file.scan(table, from: from, to: to, descending: descending) { key, row in
                 size += row.byteCount
                 return body(key, row)
             }
-            self.largest.scan = max(self.largest.scan, size)
+            self.largestScan = max(self.largestScan, size)
         }
-        mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
-            throws(StoreError)
-        {
-            try self.rows.put(table, key, row)
-        }
-        mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {
-            try self.rows.remove(table, key)
-        }
-        mutating func remove(
-            _ table: Table, _ key: borrowing RawSpan, holding row: borrowing RawSpan
-        ) throws(StoreError) {
-            try self.rows.remove(table, key, holding: row)
-        }
+
+        func withRow(
+            _ table: Table, _ key: borrowing RawSpan, _ body: (borrowing RawSpan) -> Void
+        ) throws(StoreError) { try self.file.withRow(table, key, body) }
+        func write(_ changes: ArraySlice<RowChange>, to table: Table) throws(StoreError)
+            -> StateDigest
+        { try self.file.write(changes, to: table) }
+        var isInTransaction: Bool { self.file.isInTransaction }
+        func begin() throws(StoreError) { try self.file.begin() }
+        func commit() throws(StoreError) { try self.file.commit() }
+        func rollBack() throws(StoreError) { try self.file.rollBack() }
     }
 
     @Test func `large outcomes are forgotten a megabyte at a time, and all of them`() throws {
@@ -46,39 +42,40 @@ import Testing
         try RowDatabase.make("rows.db", in: system, fileTag: 7)
         let database = try RowDatabase(
             "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
-        var rows = MeasuredRows(rows: database)
+        let file = MeasuredRows(database)
+        let rows = Rows(over: file)
         var table = RequestTable()
         let outcome = Outcome(.decided, body: Bytes(repeating: 7, count: 100_000))
         func identity(_ number: UInt64) -> RequestIdentity {
             RequestIdentity(high: 1, low: number)
         }
-        try database.beginTransaction()
+        try rows.begin()
         for number in 0..<50 as Range<UInt64> {
             try table.remember(
                 outcome, of: identity(number), deadlineMilliseconds: 1_000 + Int64(number / 40),
-                in: &rows)
+                in: rows)
         }
-        try database.commitTransaction()
-        rows.largest.scan = 0
-        try database.beginTransaction()
+        try rows.publish()
+        file.largestScan = 0
+        try rows.begin()
         // The forty whose deadline is past.
         let time = HybridTime(milliseconds: 1_001)
-        try table.forgetExpired(at: time, in: &rows)
-        #expect(rows.largest.scan < 1_200_000)
+        try table.forgetExpired(at: time, in: rows)
+        #expect(file.largestScan < 1_200_000)
         #expect(table.count == 10)
-        try database.commitTransaction()
-        #expect(try database.computeDigest() == database.digest)
+        try rows.publish()
+        #expect(try rows.computeDigest() == rows.digest)
         for number in [0, 39] as [UInt64] {
-            #expect(try table.outcome(of: identity(number), at: time, in: rows) == nil)
+            #expect(try table.outcome(of: identity(number), at: time, in: rows.view) == nil)
         }
-        #expect(try table.outcome(of: identity(40), at: time, in: rows) == outcome)
+        #expect(try table.outcome(of: identity(40), at: time, in: rows.view) == outcome)
     }
 
     /// Core audit 3.4: the time of a partition stands still for as long as it is ahead.
     @Test func `what is remembered has a bound, and nothing that was forgotten runs twice`() throws
     {
         let bound = 100
-        var rows = MemoryRowStore()
+        let rows = Rows()
         var application = CommandApplication(RegisterState(), rememberedCountMax: bound)
         func command(_ number: UInt64, deadline: Int64) -> Command {
             Command(
@@ -98,7 +95,7 @@ import Testing
                 command,
                 at: EntryPosition(
                     index: LogIndex(index),
-                    time: HybridTime(milliseconds: 1_000_000, count: UInt16(index))), over: &rows)
+                    time: HybridTime(milliseconds: 1_000_000, count: UInt16(index))), over: rows)
         }
         for number in 1...1_000 as ClosedRange<UInt64> {
             let outcome = try apply(

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // Keys of Table.system, version 1
 //
@@ -66,7 +67,7 @@ enum SystemRows {
     }
 
     /// The view that the rows hold; nil before the cluster is formed.
-    static func view(_ rows: borrowing some RowReader) throws(StoreError) -> ClusterView? {
+    static func view(_ rows: RowView) throws(StoreError) -> ClusterView? {
         guard let row = try rows.row(.system, Self.settings) else { return nil }
         let settings = try Self.decoding(row, ClusterSettings.init(from:))
         var view = ClusterView(
@@ -112,11 +113,7 @@ enum SystemRows {
     }
 }
 
-extension RowReader {
-    func row(_ table: Table, _ key: Bytes) throws(StoreError) -> Bytes? {
-        try unsafe self.row(table, key.span.bytes)
-    }
-
+extension RowView {
     /// Every row whose key begins with `first`.
     func all(_ first: UInt8) throws(StoreError) -> [(key: Bytes, row: Bytes)] {
         try self.rows(from: [first], to: [first + 1], limit: .max)
@@ -137,12 +134,12 @@ extension RowReader {
     }
 }
 
-extension RowStore {
-    mutating func put(_ key: Bytes, _ row: Bytes) throws(StoreError) {
+extension Rows {
+    func put(_ key: Bytes, _ row: Bytes) throws(StoreError) {
         try unsafe self.put(.system, key.span.bytes, row.span.bytes)
     }
 
-    mutating func remove(_ key: Bytes) throws(StoreError) {
+    func remove(_ key: Bytes) throws(StoreError) {
         try unsafe self.remove(.system, key.span.bytes)
     }
 }

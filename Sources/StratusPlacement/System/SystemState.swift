@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// The replicated state of the system partition: nodes, placement, moves, join tokens, notices.
 ///
@@ -17,40 +18,40 @@ package struct SystemState: ReplicatedState {
     }
 
     package mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
         guard command.kind == .system, let body = try? SystemCommand(decoding: command.body) else {
             return Outcome(.unreadable)
         }
-        let outcome = try self.decide(body, by: command.principal, at: position.time, &rows)
+        let outcome = try self.decide(body, by: command.principal, at: position.time, rows)
         return Outcome(.decided, body: outcome.encoded())
     }
 
     private mutating func decide(
         _ command: SystemCommand, by principal: Principal, at time: HybridTime,
-        _ rows: inout some RowStore
+        _ rows: Rows
     ) throws(StoreError) -> SystemOutcome {
         guard principal.kind == .administrator || principal.kind == .system else {
             return .refused(SystemRefusal(.notAllowed))
         }
         if !self.isLoaded {
-            self.view = try SystemRows.view(rows)
+            self.view = try SystemRows.view(rows.view)
             self.isLoaded = true
         }
         if case .form(let formation) = command {
-            return try self.form(formation, at: time, &rows)
+            return try self.form(formation, at: time, rows)
         }
         guard var next = self.view else { return .refused(SystemRefusal(.notFormed)) }
         let before = next.settings
         var token: (hash: Bytes, row: JoinToken)?
         switch command {
         case .addToken(let hash, let expires):
-            return try self.addToken(hash, expires, at: time, &rows, next)
+            return try self.addToken(hash, expires, at: time, rows, next)
         case .revokeToken(let hash):
             if hash.count == JoinToken.hashSize { try rows.remove(SystemRows.token(hash)) }
             return .done(revision: before.revision)
         case .join(let node, let hash):
-            let known = try Self.token(hash, rows)
+            let known = try Self.token(hash, rows.view)
             if let refusal = Self.refusal(of: known, at: time, for: node, in: next) {
                 return .refused(refusal)
             }
@@ -73,14 +74,14 @@ package struct SystemState: ReplicatedState {
 
         if case .recover(let recovery) = command {
             if recovery.groups.contains(.system) {
-                try Self.forgetNotices(&next.settings, &rows)
+                try Self.forgetNotices(&next.settings, rows)
             }
             try rows.put(SystemRows.recovery(recovery), [1])
         }
         if !changes.isEmpty || next.settings.featureLevel != before.featureLevel {
             next.settings.revision += 1
             try Self.append(
-                .view, Self.bytes(next.settings.revision), to: &next.settings, at: time, &rows)
+                .view, Self.bytes(next.settings.revision), to: &next.settings, at: time, rows)
         }
         if let joined, var token, token.row.usedBy == nil {
             token.row.usedBy = joined
@@ -89,8 +90,8 @@ package struct SystemState: ReplicatedState {
             try rows.put(SystemRows.token(token.hash), writer.bytes)
         }
         if next.settings != before {
-            try Self.write(next.settings, &rows)
-            for change in changes { try Self.write(change, of: next, &rows) }
+            try Self.write(next.settings, rows)
+            for change in changes { try Self.write(change, of: next, rows) }
             self.view = next
         }
         if let joined { return .joined(joined, revision: next.settings.revision) }
@@ -100,7 +101,7 @@ package struct SystemState: ReplicatedState {
     // MARK: Forming
 
     private mutating func form(
-        _ formation: Formation, at time: HybridTime, _ rows: inout some RowStore
+        _ formation: Formation, at time: HybridTime, _ rows: Rows
     ) throws(StoreError) -> SystemOutcome {
         if let view {
             // Every founder says it; the first one did it.
@@ -115,10 +116,10 @@ package struct SystemState: ReplicatedState {
             return .refused(SystemRefusal(.badRequest))
         }
         view.settings.revision = 1
-        try Self.append(.view, Self.bytes(1), to: &view.settings, at: time, &rows)
-        try Self.write(view.settings, &rows)
-        for node in view.nodes { try Self.write(.node(node.id), of: view, &rows) }
-        for group in view.groups { try Self.write(.replicas(group), of: view, &rows) }
+        try Self.append(.view, Self.bytes(1), to: &view.settings, at: time, rows)
+        try Self.write(view.settings, rows)
+        for node in view.nodes { try Self.write(.node(node.id), of: view, rows) }
+        for group in view.groups { try Self.write(.replicas(group), of: view, rows) }
         self.view = view
         return .done(revision: 1)
     }
@@ -126,16 +127,16 @@ package struct SystemState: ReplicatedState {
     // MARK: Tokens
 
     private func addToken(
-        _ hash: Bytes, _ expires: Int64, at time: HybridTime, _ rows: inout some RowStore,
+        _ hash: Bytes, _ expires: Int64, at time: HybridTime, _ rows: Rows,
         _ view: ClusterView
     ) throws(StoreError) -> SystemOutcome {
         guard hash.count == JoinToken.hashSize, expires > time.milliseconds else {
             return .refused(SystemRefusal(.badRequest))
         }
         // A token that exists stays as it is: said twice, it must not open twice.
-        if try Self.token(hash, rows) == nil {
+        if try Self.token(hash, rows.view) == nil {
             var kept = 0
-            for (key, row) in try rows.all(5) {
+            for (key, row) in try rows.view.all(5) {
                 let token = try SystemRows.decoding(row, JoinToken.init(from:))
                 if token.expiresMilliseconds < time.milliseconds {
                     try rows.remove(key)
@@ -153,7 +154,7 @@ package struct SystemState: ReplicatedState {
         return .done(revision: view.settings.revision)
     }
 
-    private static func token(_ hash: Bytes, _ rows: borrowing some RowReader)
+    private static func token(_ hash: Bytes, _ rows: RowView)
         throws(StoreError) -> JoinToken?
     {
         guard hash.count == JoinToken.hashSize,
@@ -183,7 +184,7 @@ package struct SystemState: ReplicatedState {
 
     private static func append(
         _ kind: Notice.Kind, _ payload: Bytes, to settings: inout ClusterSettings,
-        at time: HybridTime, _ rows: inout some RowStore
+        at time: HybridTime, _ rows: Rows
     ) throws(StoreError) {
         var writer = ByteWriter(reserving: payload.count + 24)
         Notice(
@@ -200,14 +201,14 @@ package struct SystemState: ReplicatedState {
 
     /// Those of whom nothing is known any more may have been read: numbers go on far behind them.
     private static func forgetNotices(
-        _ settings: inout ClusterSettings, _ rows: inout some RowStore
+        _ settings: inout ClusterSettings, _ rows: Rows
     ) throws(StoreError) {
-        for (key, _) in try rows.all(6) { try rows.remove(key) }
+        for (key, _) in try rows.view.all(6) { try rows.remove(key) }
         settings.nextNotice = (settings.nextNotice >> 32 + 1) << 32
         settings.firstNotice = settings.nextNotice
     }
 
-    private static func write(_ settings: ClusterSettings, _ rows: inout some RowStore)
+    private static func write(_ settings: ClusterSettings, _ rows: Rows)
         throws(StoreError)
     {
         var writer = ByteWriter()
@@ -216,7 +217,7 @@ package struct SystemState: ReplicatedState {
     }
 
     private static func write(
-        _ change: ClusterView.Change, of view: ClusterView, _ rows: inout some RowStore
+        _ change: ClusterView.Change, of view: ClusterView, _ rows: Rows
     ) throws(StoreError) {
         var writer = ByteWriter()
         switch change {
@@ -245,7 +246,7 @@ package struct SystemState: ReplicatedState {
 
     // MARK: Reading
 
-    package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    package func answer(_ query: Query, over rows: RowView) throws(StoreError)
         -> QueryAnswer
     {
         guard query.kind == .system, let body = try? SystemQuery(decoding: query.body) else {
@@ -254,7 +255,7 @@ package struct SystemState: ReplicatedState {
         return QueryAnswer(body: try self.answer(body, rows).encoded())
     }
 
-    private func answer(_ query: SystemQuery, _ rows: borrowing some RowReader)
+    private func answer(_ query: SystemQuery, _ rows: RowView)
         throws(StoreError) -> SystemAnswer
     {
         switch query {

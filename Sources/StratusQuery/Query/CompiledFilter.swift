@@ -1,4 +1,5 @@
 package import StratusModel
+import StratusRows
 
 /// One filter, checked against the schema and made ready to be asked of many records.
 ///

@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+import StratusRows
 
 /// A predicate checked against the schema, for one zone.
 package struct CompiledQuery: Sendable {

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Decides at which row of a path a record is taken, if it has several. The first range that holds
 /// one of its rows decides, and in it the first key. So the record is on no page twice, and no page

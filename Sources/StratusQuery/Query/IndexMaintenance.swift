@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// The index rows that one change of a record removes and adds. Both are sorted by key; no key is
 /// in both.
@@ -221,7 +222,7 @@ extension IndexMaintenance {
     /// called once for every record that a command changed, with the old and the new record.
     package static func update(
         in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?,
-        rows: inout some RowStore
+        rows: Rows
     ) throws(StoreError) {
         let changes = Self.changes(in: schema, zone: zone, from: old, to: new)
         for key in changes.removed { try unsafe rows.remove(.index, key.span.bytes) }

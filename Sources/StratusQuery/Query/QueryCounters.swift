@@ -1,3 +1,5 @@
+package import StratusRows
+
 /// The cost of answering a page, and the way it was answered. Tests prove with it that indexes are
 /// used.
 package struct QueryCounters: Sendable, Equatable {

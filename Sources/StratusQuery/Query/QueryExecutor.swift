@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// A request for one page of a query.
 package struct QueryPageRequest: Sendable {
@@ -73,7 +74,7 @@ package struct QueryExecutor: Sendable {
     ///   - time: the page ends when it is over.
     ///   - visible: what the caller may read: anything else does not exist, and is not looked at.
     package func page(
-        _ request: QueryPageRequest, over rows: any RowReader, within time: ReadTime? = nil,
+        _ request: QueryPageRequest, over rows: RowView, within time: ReadTime? = nil,
         visible: VisibleRecords = .all
     ) throws(StoreError) -> Result<QueryResult, QueryRefusal> {
         let fingerprint = QueryPosition.fingerprint(of: request.predicate)

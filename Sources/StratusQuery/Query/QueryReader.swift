@@ -1,19 +1,20 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Reads index rows and records for one page, and counts them.
 struct QueryReader {
     // Reads through existentials, so that everything built on it has one type that the compiler can
     // specialise. A page costs a dozen calls through them; unspecialised code made hundreds of
     // copies.
-    let rows: any RowReader
+    let rows: RowView
     let source: any RecordSource
     var counters = QueryCounters()
     /// The row that ``record(_:in:)`` read last.
     private(set) var recordRow: Bytes = []
     private let time: ReadTime?
 
-    init(_ rows: any RowReader, _ source: any RecordSource, within time: ReadTime?) {
+    init(_ rows: RowView, _ source: any RecordSource, within time: ReadTime?) {
         self.rows = rows
         self.source = source
         self.time = time

@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusRows
 
 /// What a stored filter costs whoever asks it.
 extension RecordFilter {

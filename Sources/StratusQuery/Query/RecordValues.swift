@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// A record that many filters are asked about.
 ///

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// A page of a query without sorts: in the order of one index path, zone after zone.
 struct UnorderedRun {

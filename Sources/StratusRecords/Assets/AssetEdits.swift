@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Who holds which assets in one zone, as it will be once a command's changes are written.
 ///
@@ -28,7 +29,7 @@ struct AssetEdits {
 
     var isFull: Bool { self.changeCount >= Self.startCountMax }
 
-    mutating func asset(_ asset: AssetID, over rows: borrowing some RowReader)
+    mutating func asset(_ asset: AssetID, over rows: RowView)
         throws(StoreError) -> AssetRow?
     {
         if let known = self.known[asset] { return known }
@@ -63,7 +64,7 @@ struct AssetEdits {
     /// - Parameter grace: whether an asset that nobody holds any more stays for its grace. If not,
     ///   it ends with the next slice of jobs.
     func flush(
-        at milliseconds: Int64, withGrace grace: Bool = true, into rows: inout some RowStore
+        at milliseconds: Int64, withGrace grace: Bool = true, into rows: Rows
     ) throws(StoreError) {
         for asset in self.changes.keys.sorted() {
             guard let holders = self.changes[asset] else { continue }
@@ -77,17 +78,17 @@ struct AssetEdits {
                     try rows.remove(.asset, key)
                 }
             }
-            guard let old = try AssetRows.asset(asset, over: rows) else { continue }
+            guard let old = try AssetRows.asset(asset, over: rows.view) else { continue }
             var new = old
             if isGained {
                 new.isHeld = true
             } else if old.isHeld {
                 let prefix = AssetKeys.holders(of: asset)
-                let rest = try rows.keys(
+                let rest = try rows.view.keys(
                     .asset, from: prefix, to: Keys.end(of: prefix), limit: 1)
                 new.isHeld = !rest.isEmpty
             }
-            if isGained { try self.attach(&new, in: &rows) }
+            if isGained { try self.attach(&new, in: rows) }
             // A pin that is over and that no slice of jobs has seen to counts no more.
             let isPinned = new.pinnedUntil.map { $0 > milliseconds } ?? false
             if old.isHeld, !new.isHeld, !isPinned {
@@ -99,12 +100,12 @@ struct AssetEdits {
                 // A short pin of somebody else takes nothing from the grace.
                 new.pinnedUntil = max(end, milliseconds + new.graceMilliseconds)
             }
-            try AssetRows.change(asset, from: old, to: new, in: &rows)
+            try AssetRows.change(asset, from: old, to: new, in: rows)
         }
     }
 
     /// A record holds it from now on.
-    private func attach(_ row: inout AssetRow, in rows: inout some RowStore) throws(StoreError) {
+    private func attach(_ row: inout AssetRow, in rows: Rows) throws(StoreError) {
         if !self.bugs.contains(.condemnedNotTakenBack) { row.condemnedUntil = nil }
         if row.pinIsOwn {
             row.pinIsOwn = false
@@ -112,9 +113,9 @@ struct AssetEdits {
         }
         guard let upload = row.upload else { return }
         row.upload = nil
-        let old = try AssetRows.upload(upload, in: row.database, over: rows)
+        let old = try AssetRows.upload(upload, in: row.database, over: rows.view)
         guard var new = old else { return }
         new.isAttached = true
-        try AssetRows.change(upload, in: row.database, from: old, to: new, in: &rows)
+        try AssetRows.change(upload, in: row.database, from: old, to: new, in: rows)
     }
 }

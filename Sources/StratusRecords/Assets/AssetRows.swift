@@ -1,12 +1,13 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Reads and writes the rows of assets, bodies and keys, so that what depends on each other changes
 /// together.
 enum AssetRows {
     // MARK: Assets
 
-    static func asset(_ asset: AssetID, over rows: borrowing some RowReader) throws(StoreError)
+    static func asset(_ asset: AssetID, over rows: RowView) throws(StoreError)
         -> AssetRow?
     {
         guard let row = try rows.row(.asset, AssetKeys.asset(asset)) else { return nil }
@@ -17,7 +18,7 @@ enum AssetRows {
 
     /// Assets of all databases of the partition, by their names, behind one of them; nil: from the
     /// first.
-    static func page(after last: AssetID?, limit: Int, over rows: borrowing some RowReader)
+    static func page(after last: AssetID?, limit: Int, over rows: RowView)
         throws(StoreError) -> [(asset: AssetID, row: AssetRow)]
     {
         var page: [(asset: AssetID, row: AssetRow)] = []
@@ -35,7 +36,7 @@ enum AssetRows {
 
     /// Writes an asset's row, and the row of its end and its database's use where they change.
     static func change(
-        _ asset: AssetID, from old: AssetRow?, to new: AssetRow?, in rows: inout some RowStore
+        _ asset: AssetID, from old: AssetRow?, to new: AssetRow?, in rows: Rows
     ) throws(StoreError) {
         if old == new { return }
         let key = AssetKeys.asset(asset)
@@ -54,7 +55,7 @@ enum AssetRows {
         let before = old?.use ?? .none
         let after = new?.use ?? .none
         if before == after { return }
-        let use = try Self.use(of: database, over: rows) - before + after
+        let use = try Self.use(of: database, over: rows.view) - before + after
         if use.isEmpty {
             try rows.remove(.asset, AssetKeys.use(database))
         } else {
@@ -67,15 +68,15 @@ enum AssetRows {
     /// - Returns: the rows that were removed, about.
     static func end(
         _ asset: AssetID, _ row: AssetRow, at index: LogIndex, changes: inout BodyChanges,
-        in rows: inout some RowStore
+        in rows: Rows
     ) throws(StoreError) -> Int {
-        try Self.change(asset, from: row, to: nil, in: &rows)
+        try Self.change(asset, from: row, to: nil, in: rows)
         if let digest = row.digest,
-            try Self.shared(by: digest, in: row.database, over: rows) == asset
+            try Self.shared(by: digest, in: row.database, over: rows.view) == asset
         {
             try rows.remove(.asset, AssetKeys.share(row.database, digest))
         }
-        return 4 + (try Self.drop(row.body, at: index, changes: &changes, in: &rows))
+        return 4 + (try Self.drop(row.body, at: index, changes: &changes, in: rows))
     }
 
     /// Takes a body out of the rows.
@@ -83,17 +84,17 @@ enum AssetRows {
     /// - Returns: the rows that were removed.
     static func drop(
         _ name: BodyID, at index: LogIndex, changes: inout BodyChanges,
-        in rows: inout some RowStore
+        in rows: Rows
     ) throws(StoreError) -> Int {
         let start = BodyCoding.key(of: name)
-        let pages = try rows.keys(.body, from: start, to: Keys.end(of: start), limit: .max)
-        guard let body = try Self.body(name, over: rows) else { return 0 }
+        let pages = try rows.view.keys(.body, from: start, to: Keys.end(of: start), limit: .max)
+        guard let body = try Self.body(name, over: rows.view) else { return 0 }
         for page in pages { try rows.remove(.body, page) }
         changes.append(.dropped(name, chunkCount: UInt32(body.chunks.count), at: index))
         return pages.count
     }
 
-    static func use(of database: DatabaseNumber, over rows: borrowing some RowReader)
+    static func use(of database: DatabaseNumber, over rows: RowView)
         throws(StoreError) -> AssetUse
     {
         guard let row = try rows.row(.asset, AssetKeys.use(database)) else { return .none }
@@ -103,7 +104,7 @@ enum AssetRows {
     }
 
     static func shared(
-        by digest: AssetDigest, in database: DatabaseNumber, over rows: borrowing some RowReader
+        by digest: AssetDigest, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> AssetID? {
         guard let row = try rows.row(.asset, AssetKeys.share(database, digest)) else { return nil }
         return try decodingRow("shared asset") { () throws(DecodingError) in
@@ -117,7 +118,7 @@ enum AssetRows {
 
     static func share(
         _ asset: AssetID, by digest: AssetDigest, in database: DatabaseNumber,
-        into rows: inout some RowStore
+        into rows: Rows
     ) throws(StoreError) {
         var writer = ByteWriter(reserving: 17)
         writer.write(1 as UInt8)
@@ -128,7 +129,7 @@ enum AssetRows {
     // MARK: Uploads
 
     static func upload(
-        _ upload: UploadID, in database: DatabaseNumber, over rows: borrowing some RowReader
+        _ upload: UploadID, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> UploadRow? {
         guard let row = try rows.row(.asset, AssetKeys.upload(database, upload)) else { return nil }
         return try decodingRow("upload") { () throws(DecodingError) in
@@ -139,7 +140,7 @@ enum AssetRows {
     /// Writes an upload's row, and the row of its end where it changes.
     static func change(
         _ upload: UploadID, in database: DatabaseNumber, from old: UploadRow?, to new: UploadRow?,
-        in rows: inout some RowStore
+        in rows: Rows
     ) throws(StoreError) {
         if old == new { return }
         let key = AssetKeys.upload(database, upload)
@@ -157,7 +158,7 @@ enum AssetRows {
 
     // MARK: Bodies
 
-    static func body(_ body: BodyID, over rows: borrowing some RowReader) throws(StoreError)
+    static func body(_ body: BodyID, over rows: RowView) throws(StoreError)
         -> BodyManifest?
     {
         let start = BodyCoding.key(of: body)
@@ -168,7 +169,7 @@ enum AssetRows {
         }
     }
 
-    static func write(_ body: BodyManifest, into rows: inout some RowStore) throws(StoreError) {
+    static func write(_ body: BodyManifest, into rows: Rows) throws(StoreError) {
         for (page, row) in BodyCoding.pages(of: body).enumerated() {
             try rows.put(.body, BodyCoding.key(of: body.body, page: UInt32(page)), row)
         }
@@ -177,7 +178,7 @@ enum AssetRows {
     // MARK: Keys
 
     static func key(
-        _ version: UInt32, of database: DatabaseNumber, over rows: borrowing some RowReader
+        _ version: UInt32, of database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> KeyRow? {
         guard let row = try rows.row(.key, AssetKeys.databaseKey(database, version)) else {
             return nil
@@ -186,7 +187,7 @@ enum AssetRows {
     }
 
     /// The newest key that seals, though it may be destroyed. Never version 0.
-    static func newestKey(of database: DatabaseNumber, over rows: borrowing some RowReader)
+    static func newestKey(of database: DatabaseNumber, over rows: RowView)
         throws(StoreError) -> DatabaseKey?
     {
         let start = AssetKeys.databaseKeys(database)
@@ -205,7 +206,7 @@ enum AssetRows {
 
     /// Whether what is sealed under this key can be opened.
     static func opens(
-        _ version: UInt32, of database: DatabaseNumber, over rows: borrowing some RowReader
+        _ version: UInt32, of database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> Bool {
         try Self.key(version, of: database, over: rows)?.key != nil
     }

@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+import StratusRows
 
 /// Stratus' own: nodes have stored every chunk of a body that is called lost, as copies from
 /// another disk brought them. The row calls it lost no more.
@@ -63,7 +64,7 @@ package struct FoundBodies: Sendable, Equatable {
 
 extension RecordState {
     func bodies(
-        _ ask: BodiesAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: BodiesAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         guard ask.bodies.count <= BodiesAsk.countMax else {
@@ -81,18 +82,20 @@ extension RecordState {
 
     mutating func apply(
         _ find: FindBody, of command: Command, at position: EntryPosition,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         if position.time.milliseconds > find.orphanAfterMilliseconds {
             return .refused(RequestRefusal(.pinTooLate))
         }
-        guard var body = try AssetRows.body(find.body, over: rows) else { return .bodyFound(false) }
+        guard var body = try AssetRows.body(find.body, over: rows.view) else {
+            return .bodyFound(false)
+        }
         guard body.isLost else { return .bodyFound(true) }
         body.isLost = false
         // From here on it is to be held, as if it were named for the first time.
         body.namedAt = position.index
-        try AssetRows.write(body, into: &rows)
+        try AssetRows.write(body, into: rows)
         self.bodyChanges.append(.found(body))
         return .bodyFound(true)
     }

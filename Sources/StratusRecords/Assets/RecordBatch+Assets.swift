@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 
 extension RecordBatch {
     /// Puts the identity into every asset that `operation` names. An asset with an identity has
@@ -6,7 +7,7 @@ extension RecordBatch {
     /// that this field of the record holds already.
     mutating func resolveAssets(
         of operation: inout RecordOperation, _ existing: Record?,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> RecordRefusal? {
         for index in operation.fields.indices {
             let field = operation.fields[index]
@@ -41,7 +42,7 @@ extension RecordBatch {
 
     private mutating func resolve(
         _ asset: AssetReference, in field: String, among held: [AssetReference],
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> Result<AssetReference, AssetRefused> {
         func refused(_ reason: RecordRefusal.Reason) -> Result<AssetReference, AssetRefused> {
             .failure(AssetRefused(refusal: RecordRefusal(reason, field)))

@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// Both ends of the references that leave the buckets of one database, as the rows of one partition
 /// have them. For those who check that partitions agree.
@@ -31,7 +32,7 @@ package struct LinkEnds: Sendable, Equatable {
     /// The number of inbound references that are reserved and not yet confirmed.
     package var unconfirmedCount = 0
 
-    package init(_ ask: Ask, over rows: borrowing some RowReader) throws(StoreError) {
+    package init(_ ask: Ask, over rows: RowView) throws(StoreError) {
         for number in 0..<ask.bucketCount {
             let bucket = Bucket(number, of: ask.bucketCount)
             let database = DatabaseID(

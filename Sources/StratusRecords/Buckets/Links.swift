@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // Rows of references that leave their bucket, in the reference table. Numbers in keys are
 // big-endian.
@@ -77,7 +78,7 @@ struct LinkRows {
 
     // MARK: At the target
 
-    func inbound(_ link: Link, over rows: borrowing some RowReader) throws(StoreError)
+    func inbound(_ link: Link, over rows: RowView) throws(StoreError)
         -> InboundLink?
     {
         guard let row = try rows.row(.reference, LinkKeys.inbound(self.zone, link)) else {
@@ -91,7 +92,7 @@ struct LinkRows {
     /// The first `limit` links to `target`, after the key `cursor`.
     func inbound(
         to target: String, _ action: Reference.Action, after cursor: Bytes = [], limit: Int,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> [(key: Bytes, link: Link, state: InboundLink)] {
         let prefix = LinkKeys.inbound(self.zone, target: target, action)
         var found: [(key: Bytes, link: Link, state: InboundLink)] = []
@@ -116,7 +117,7 @@ struct LinkRows {
     /// Whether a link from `referrer` is confirmed, whatever it was reserved by.
     func refers(
         _ referrer: String, to target: String, _ action: Reference.Action,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> Bool {
         let start = LinkKeys.inbound(self.zone, target: target, action) + Bytes(referrer.utf8) + [0]
         // One is confirmed, the others are reserved: by saves under way, and by those that came to
@@ -132,7 +133,7 @@ struct LinkRows {
         return false
     }
 
-    func put(_ link: Link, _ state: InboundLink, into rows: inout some RowStore)
+    func put(_ link: Link, _ state: InboundLink, into rows: Rows)
         throws(StoreError)
     {
         try rows.put(.reference, LinkKeys.inbound(self.zone, link), state.encoded())
@@ -140,17 +141,17 @@ struct LinkRows {
 
     /// Reserves a link: its row, its place among the deadlines, and its part of the target's count.
     func reserve(
-        _ link: Link, _ question: BucketMail, _ state: InboundLink, into rows: inout some RowStore
+        _ link: Link, _ question: BucketMail, _ state: InboundLink, into rows: Rows
     ) throws(StoreError) {
-        try self.put(link, state, into: &rows)
-        try self.ask(question, state, into: &rows)
-        try self.count(link, by: 1, over: &rows)
+        try self.put(link, state, into: rows)
+        try self.ask(question, state, into: rows)
+        try self.count(link, by: 1, over: rows)
     }
 
     /// Posts `mail` about a link at the deadline of its reservation, instead of the mail that was
     /// to be posted then.
     func ask(
-        _ mail: BucketMail, _ state: InboundLink, into rows: inout some RowStore
+        _ mail: BucketMail, _ state: InboundLink, into rows: Rows
     ) throws(StoreError) {
         var row = ByteWriter(reserving: 128)
         row.write(1 as UInt8)
@@ -161,14 +162,14 @@ struct LinkRows {
 
     /// A link that its referrer holds and of which nothing is known here. No deadline: the save has
     /// happened.
-    func restore(_ link: Link, _ zone: ZoneRow, over rows: inout some RowStore)
+    func restore(_ link: Link, _ zone: ZoneRow, over rows: Rows)
         throws(StoreError)
     {
         // As old as now: a deletion that is being told of came before it was known.
         let state = InboundLink(
             state: .confirmed, tag: ChangeTag(zone.lastTag), deadlineMilliseconds: 0)
-        try self.put(link, state, into: &rows)
-        try self.count(link, by: 1, over: &rows)
+        try self.put(link, state, into: rows)
+        try self.count(link, by: 1, over: rows)
     }
 
     /// Decodes the `BucketMail` that a deadline's row posts.
@@ -180,30 +181,30 @@ struct LinkRows {
         }
     }
 
-    func confirm(_ link: Link, _ state: InboundLink, over rows: inout some RowStore)
+    func confirm(_ link: Link, _ state: InboundLink, over rows: Rows)
         throws(StoreError)
     {
         var state = state
-        try self.forgetDeadline(link, state, over: &rows)
+        try self.forgetDeadline(link, state, over: rows)
         state.state = .confirmed
-        try self.put(link, state, into: &rows)
+        try self.put(link, state, into: rows)
     }
 
-    func remove(_ link: Link, _ state: InboundLink, over rows: inout some RowStore)
+    func remove(_ link: Link, _ state: InboundLink, over rows: Rows)
         throws(StoreError)
     {
         try rows.remove(.reference, LinkKeys.inbound(self.zone, link))
-        if state.state != .confirmed { try self.forgetDeadline(link, state, over: &rows) }
-        try self.count(link, by: -1, over: &rows)
+        if state.state != .confirmed { try self.forgetDeadline(link, state, over: rows) }
+        try self.count(link, by: -1, over: rows)
     }
 
     func forgetDeadline(
-        _ link: Link, _ state: InboundLink, over rows: inout some RowStore
+        _ link: Link, _ state: InboundLink, over rows: Rows
     ) throws(StoreError) {
         try rows.remove(.mail, LinkKeys.deadline(state.deadlineMilliseconds, self.zone, link))
     }
 
-    func counts(of target: String, over rows: borrowing some RowReader) throws(StoreError)
+    func counts(of target: String, over rows: RowView) throws(StoreError)
         -> ReferrerCounts
     {
         let key = Keys.referrerCount(self.zone, target: target)
@@ -213,10 +214,10 @@ struct LinkRows {
         }
     }
 
-    private func count(_ link: Link, by delta: Int, over rows: inout some RowStore)
+    private func count(_ link: Link, by delta: Int, over rows: Rows)
         throws(StoreError)
     {
-        var counts = try self.counts(of: link.target, over: rows)
+        var counts = try self.counts(of: link.target, over: rows.view)
         counts.change(link.action, by: delta)
         let key = Keys.referrerCount(self.zone, target: link.target)
         if counts.isEmpty {
@@ -230,7 +231,7 @@ struct LinkRows {
 
     /// The reservation under which `referrer` holds a reference that leaves the bucket.
     func outbound(
-        _ reference: ActingReference, of referrer: String, over rows: borrowing some RowReader
+        _ reference: ActingReference, of referrer: String, over rows: RowView
     ) throws(StoreError) -> RequestIdentity? {
         let key = LinkKeys.outbound(self.zone, reference, of: referrer)
         guard let row = try rows.row(.reference, key) else { return nil }
@@ -246,7 +247,7 @@ struct LinkRows {
     /// - Parameter identity: nil: the referrer holds it no more.
     func setOutbound(
         _ reference: ActingReference, of referrer: String, _ identity: RequestIdentity?,
-        into rows: inout some RowStore
+        into rows: Rows
     ) throws(StoreError) {
         let key = LinkKeys.outbound(self.zone, reference, of: referrer)
         guard let identity else { return try rows.remove(.reference, key) }

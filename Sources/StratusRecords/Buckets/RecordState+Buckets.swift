@@ -1,6 +1,7 @@
 import StratusModel
 import StratusPlacement
 import StratusQuery
+import StratusRows
 
 /// References from one bucket of a public database to another.
 ///
@@ -16,43 +17,43 @@ extension RecordState {
         PlacementTable.partition(of: .database(database), among: self.bounds.partitionCount).group
     }
 
-    func post(_ mails: [BucketMail], at time: HybridTime, into rows: inout some RowStore)
+    func post(_ mails: [BucketMail], at time: HybridTime, into rows: Rows)
         throws(StoreError)
     {
         try self.office.post(
             mails.map { PostOffice.Letter(to: self.group(of: $0.database), $0.encoded()) },
-            at: time, into: &rows)
+            at: time, into: rows)
     }
 
     // MARK: Reserving
 
     mutating func apply(
-        _ reserve: ReserveReferences, of command: Command, over rows: inout some RowStore
+        _ reserve: ReserveReferences, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
-        let schema = try self.cache.schema(command.container, over: rows)
+        let schema = try self.cache.schema(command.container, over: rows.view)
         if let refusal = Self.check(reserve, command, schema) { return .refused(refusal) }
         var numbers = NumberDraw()
         let database: DatabaseRow
-        if let known = try self.cache.database(reserve.database, over: rows) {
+        if let known = try self.cache.database(reserve.database, over: rows.view) {
             database = known
         } else {
-            database = try numbers.database(over: rows)
+            database = try numbers.database(over: rows.view)
         }
         let name = ZoneID.defaultName
         let zone: ZoneRow
-        if let known = try self.cache.zone(name, in: database.number, over: rows),
+        if let known = try self.cache.zone(name, in: database.number, over: rows.view),
             !known.isDeleted
         {
             zone = known
         } else {
             zone = ZoneRow(
-                number: try numbers.zone(over: rows), incarnation: reserve.drawnIncarnation,
+                number: try numbers.zone(over: rows.view), incarnation: reserve.drawnIncarnation,
                 baseTag: max(database.tagFloor, reserve.tagFloor))
         }
         var results: [RecordRefusal?] = []
         for wish in reserve.wishes {
             let refusal = try self.refusal(
-                of: wish, reserve, in: zone, schema, command.principal, over: rows)
+                of: wish, reserve, in: zone, schema, command.principal, over: rows.view)
             results.append(refusal)
             guard refusal == nil else { continue }
             let link = Link(
@@ -63,15 +64,15 @@ extension RecordState {
             }
             let links = LinkRows(zone: zone.number)
             // Two fields of one record may refer to one target.
-            if try links.inbound(link, over: rows) != nil { continue }
+            if try links.inbound(link, over: rows.view) != nil { continue }
             try links.reserve(
                 link, question,
                 InboundLink(
                     state: .reserved, tag: ChangeTag(zone.lastTag),
-                    deadlineMilliseconds: command.deadlineMilliseconds), into: &rows)
+                    deadlineMilliseconds: command.deadlineMilliseconds), into: rows)
         }
         if numbers.isDrawn, results.contains(nil) {
-            try numbers.write(into: &rows)
+            try numbers.write(into: rows)
             try rows.put(.database, Keys.database(reserve.database), database.encoded())
             try rows.put(.zone, Keys.zone(database.number, name), zone.encoded())
             self.cache.remember(database, of: reserve.database)
@@ -103,7 +104,7 @@ extension RecordState {
 
     private func refusal(
         of wish: ReserveReferences.Wish, _ reserve: ReserveReferences, in zone: ZoneRow,
-        _ schema: IndexedSchema?, _ principal: Principal, over rows: borrowing some RowReader
+        _ schema: IndexedSchema?, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordRefusal? {
         guard NameRules.isReferenceTarget(wish.target, limit: Self.nameLengthMax),
             NameRules.isReferenceTarget(wish.referrer, limit: Self.nameLengthMax)
@@ -141,20 +142,20 @@ extension RecordState {
     /// - Returns: false: written by a version that this one does not know.
     mutating func deliver(
         _ mail: Mail, from sender: GroupID, mended: inout MendedLinks,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> Bool {
         guard let letter = try? BucketMail(decoding: mail.body) else { return false }
         let link = letter.link
         let answer = Job.LetterName(sender: sender, sequence: mail.sequence)
         if letter.kind == .question {
             // Whether or not there is anything left here that it could be about.
-            return try Self.leave(.settled, link, answer, at: letter.database, over: &rows)
+            return try Self.leave(.settled, link, answer, at: letter.database, over: rows)
         }
         if letter.kind == .inquiry {
             // Looked up when it leaves: until then the reference may come and go.
-            return try Self.leave(.stated, link, answer, at: letter.database, over: &rows)
+            return try Self.leave(.stated, link, answer, at: letter.database, over: rows)
         }
-        guard let zone = try self.liveZone(ZoneID.defaultName, of: letter.database, over: rows)
+        guard let zone = try self.liveZone(ZoneID.defaultName, of: letter.database, over: rows.view)
         else { return true }
         let links = LinkRows(zone: zone.number)
         if letter.kind == .cascade {
@@ -163,9 +164,9 @@ extension RecordState {
             try rows.put(.job, job.key, job.encoded())
             return true
         }
-        guard let state = try links.inbound(link, over: rows) else {
+        guard let state = try links.inbound(link, over: rows.view) else {
             if letter.kind == .stated {
-                try links.restore(link, zone, over: &rows)
+                try links.restore(link, zone, over: rows)
                 mended.count += 1
             }
             return true
@@ -174,14 +175,14 @@ extension RecordState {
         if letter.kind == .stated, state.state != .confirmed { mended.count += 1 }
         switch (letter.kind, state.state) {
         case (.confirmed, .reserved), (.stated, .reserved):
-            try links.confirm(link, state, over: &rows)
+            try links.confirm(link, state, over: rows)
         case (.confirmed, .recalled), (.stated, .recalled):
             // The target went while the save was on its way.
-            try links.remove(link, state, over: &rows)
-            _ = try Self.leave(.cascade, link, answer, at: letter.database, over: &rows)
-        case (.removed, _): try links.remove(link, state, over: &rows)
+            try links.remove(link, state, over: rows)
+            _ = try Self.leave(.cascade, link, answer, at: letter.database, over: rows)
+        case (.removed, _): try links.remove(link, state, over: rows)
         case (.settled, .reserved), (.settled, .recalled):
-            try links.remove(link, state, over: &rows)
+            try links.remove(link, state, over: rows)
         case (.confirmed, .confirmed), (.stated, .confirmed), (.settled, .confirmed): break
         case (.cascade, _), (.question, _), (.inquiry, _): preconditionFailure("decided above")
         }
@@ -190,7 +191,7 @@ extension RecordState {
 
     private static func leave(
         _ kind: BucketMail.Kind, _ link: Link, _ name: Job.LetterName, at own: DatabaseID,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> Bool {
         guard let mail = BucketMail(kind, link, from: own) else { return false }
         let job = Job.letter(name, mail)

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 
 /// The two ends of links compared, after something was lost at one of them.
 ///
@@ -17,7 +18,7 @@ extension RecordState {
     /// Leaves the work to a job. One that is under way begins again: what was lost since is found
     /// too.
     mutating func apply(
-        _ audit: AuditLinks, of command: Command, over rows: inout some RowStore
+        _ audit: AuditLinks, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system || command.principal.kind == .administrator
         else { return .refused(RequestRefusal(.accessDenied)) }
@@ -25,7 +26,7 @@ extension RecordState {
             return .refused(RequestRefusal(.otherBucket))
         }
         let name = ZoneID.defaultName
-        guard let zone = try self.liveZone(name, of: audit.database, over: rows) else {
+        guard let zone = try self.liveZone(name, of: audit.database, over: rows.view) else {
             return .jobs(JobProgress(rowCount: 0, hasMore: false))
         }
         let job = Job.audit(
@@ -35,16 +36,16 @@ extension RecordState {
     }
 
     mutating func audit(
-        _ job: Job, budget: Int, at time: HybridTime, over rows: inout some RowStore
+        _ job: Job, budget: Int, at time: HybridTime, over rows: Rows
     ) throws(StoreError) -> JobWork {
         guard case .audit(let number, let place, let cursor) = job else {
             preconditionFailure("not an audit")
         }
         try rows.remove(.job, job.key)
-        guard try self.zone(number, at: place, over: rows) != nil else { return JobWork() }
+        guard try self.zone(number, at: place, over: rows.view) != nil else { return JobWork() }
         let start = Keys.zoneStart(number)
         let limit = min(budget, Self.auditCountMax)
-        let found = try rows.rows(
+        let found = try rows.view.rows(
             .reference, from: cursor.isEmpty ? start : cursor + [0], to: Keys.end(of: start),
             limit: limit)
         let links = LinkRows(zone: number)
@@ -53,7 +54,7 @@ extension RecordState {
             switch try LinkKeys.found(key) {
             case .other: continue
             case .outbound(let reference, let referrer):
-                guard let identity = try links.outbound(reference, of: referrer, over: rows)
+                guard let identity = try links.outbound(reference, of: referrer, over: rows.view)
                 else { continue }
                 let link = Link(
                     target: reference.target, action: reference.action, referrer: referrer,
@@ -62,19 +63,19 @@ extension RecordState {
                     mails.append(mail)
                 }
             case .inbound(let link):
-                guard let state = try links.inbound(link, over: rows),
+                guard let state = try links.inbound(link, over: rows.view),
                     let mail = BucketMail(.inquiry, link, from: place.database)
                 else { continue }
                 if state.deadlineMilliseconds < time.milliseconds {
                     // Also where its question has left already, and was lost.
-                    try links.forgetDeadline(link, state, over: &rows)
+                    try links.forgetDeadline(link, state, over: rows)
                     mails.append(mail)
                 } else {
-                    try links.ask(mail, state, into: &rows)
+                    try links.ask(mail, state, into: rows)
                 }
             }
         }
-        try self.post(mails, at: time, into: &rows)
+        try self.post(mails, at: time, into: rows)
         if found.count == limit, let last = found.last {
             let rest = Job.audit(number, place, cursor: last.key)
             try rows.put(.job, rest.key, rest.encoded())
@@ -86,7 +87,7 @@ extension RecordState {
     /// if it is. Where it is not, who asked has a link that nobody holds, unless it has been told
     /// meanwhile.
     mutating func asItIsNow(
-        _ mail: BucketMail, mended: inout MendedLinks, over rows: borrowing some RowReader
+        _ mail: BucketMail, mended: inout MendedLinks, over rows: RowView
     ) throws(StoreError) -> BucketMail {
         guard mail.kind == .stated, let bucket = mail.database.recordBucket else { return mail }
         let link = mail.link

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 
 /// References that leave their bucket, as one command changes them.
 extension ZoneEdit {
@@ -21,7 +22,7 @@ extension ZoneEdit {
     }
 
     mutating func remove(
-        _ reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
+        _ reference: ActingReference, from referrer: String, over rows: RowView
     ) throws(StoreError) {
         guard self.leaves(reference.target) else {
             return try self.references.remove(reference, from: referrer, over: rows)
@@ -39,7 +40,7 @@ extension ZoneEdit {
     /// by.
     mutating func restate(
         _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
-        _ reserved: RequestIdentity?, over rows: borrowing some RowReader
+        _ reserved: RequestIdentity?, over rows: RowView
     ) throws(StoreError) {
         if self.bugs.contains(.restatedReferenceNotRenewed) { return }
         if self.leaves(reference.target) {
@@ -58,7 +59,7 @@ extension ZoneEdit {
     /// The reservation under which the record holds a reference that leaves the bucket; nil: it
     /// holds none.
     private func identity(
-        of reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
+        of reference: ActingReference, from referrer: String, over rows: RowView
     ) throws(StoreError) -> RequestIdentity? {
         if let known = self.outbound[Outbound(referrer: referrer, reference: reference)] {
             return known
@@ -82,7 +83,7 @@ extension ZoneEdit {
 
     /// After a deletion: whoever refers to the record from another bucket hears of it, from a job.
     mutating func recallReferrers(
-        of name: String, before tag: ChangeTag, over rows: borrowing some RowReader
+        of name: String, before tag: ChangeTag, over rows: RowView
     ) throws(StoreError) {
         guard self.databaseID.recordBucket != nil,
             try self.referrerCounts(of: name, over: rows).deleteSelf > 0
@@ -91,14 +92,14 @@ extension ZoneEdit {
             .dispatch(self.zone.number, self.place, target: name, before: tag, cursor: []))
     }
 
-    func flushLinks(into rows: inout some RowStore) throws(StoreError) {
+    func flushLinks(into rows: Rows) throws(StoreError) {
         let links = LinkRows(zone: self.zone.number)
         let changes = self.outbound.sorted {
             ($0.key.referrer, $0.key.reference) < ($1.key.referrer, $1.key.reference)
         }
         for (outbound, identity) in changes {
             try links.setOutbound(
-                outbound.reference, of: outbound.referrer, identity, into: &rows)
+                outbound.reference, of: outbound.referrer, identity, into: rows)
         }
     }
 }

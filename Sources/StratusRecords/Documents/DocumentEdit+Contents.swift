@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Contents: what may be stored, and their records.
 extension DocumentEdit {
@@ -10,7 +11,7 @@ extension DocumentEdit {
     ///
     /// - Parameter freed: bytes in rows that go with it.
     mutating func check(
-        _ content: DocumentContent, over freed: Int = 0, _ rows: borrowing some RowReader
+        _ content: DocumentContent, over freed: Int = 0, _ rows: RowView
     ) throws(Stop) {
         let size = content.inlineSize
         switch content {
@@ -32,7 +33,7 @@ extension DocumentEdit {
 
     /// Refuses a file that its receipt was not for, and one whose time is over.
     private mutating func check(
-        _ file: DocumentFile, _ rows: borrowing some RowReader
+        _ file: DocumentFile, _ rows: RowView
     ) throws(Stop) {
         let number = self.zone.database.number
         var isThere = false
@@ -52,13 +53,13 @@ extension DocumentEdit {
 
     /// The current content of an item; nil: it has none yet.
     mutating func content(
-        of item: DocumentItem, _ rows: borrowing some RowReader
+        of item: DocumentItem, _ rows: RowView
     ) throws(Stop) -> DocumentContent? {
         try self.content(item.contentTag, of: item.id, rows)
     }
 
     mutating func content(
-        _ tag: UInt64, of id: String, _ rows: borrowing some RowReader
+        _ tag: UInt64, of id: String, _ rows: RowView
     ) throws(Stop) -> DocumentContent? {
         guard tag != 0, let record = try self.record(DocumentVersion.recordName(id, tag), rows)
         else { return nil }
@@ -69,7 +70,7 @@ extension DocumentEdit {
 
     mutating func write(
         _ version: DocumentVersion, _ content: DocumentContent, of item: String,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) {
         let name = DocumentVersion.recordName(item, version.contentTag)
         // A record is read before it is changed.
@@ -80,7 +81,7 @@ extension DocumentEdit {
     }
 
     mutating func drop(
-        _ contentTag: UInt64, of item: String, _ rows: borrowing some RowReader
+        _ contentTag: UInt64, of item: String, _ rows: RowView
     ) throws(Stop) {
         guard contentTag != 0,
             let record = try self.record(DocumentVersion.recordName(item, contentTag), rows)
@@ -91,7 +92,7 @@ extension DocumentEdit {
     }
 
     mutating func version(
-        _ tag: UInt64, of item: String, _ rows: borrowing some RowReader
+        _ tag: UInt64, of item: String, _ rows: RowView
     ) throws(Stop) -> DocumentVersion? {
         guard let record = try self.record(DocumentVersion.recordName(item, tag), rows) else {
             return nil

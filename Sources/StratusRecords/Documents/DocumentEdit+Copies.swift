@@ -1,12 +1,13 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Copies and properties of items, and what is in a folder.
 extension DocumentEdit {
     /// Sets and removes properties.
     mutating func annotate(
         _ id: String, _ changes: [DocumentPropertyChange], _ countMax: Int, _ sizeMax: Int,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         var item = try self.item(id, rows)
         try self.checkLocks(on: item, rows)
@@ -51,7 +52,7 @@ extension DocumentEdit {
     /// Copies an item with everything in it. All of it is read before anything is written, and no
     /// content before the items say that it is not too much.
     mutating func copy(
-        _ copy: DocumentCopy, _ tag: UInt64?, _ rows: borrowing some RowReader
+        _ copy: DocumentCopy, _ tag: UInt64?, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         let source = try self.item(copy.source, rows)
         if let tag, tag != source.tag { throw .refused(.stale, String(source.tag)) }
@@ -111,7 +112,7 @@ extension DocumentEdit {
     /// The items alone. What they say of their contents is judged as if every file that a record
     /// can hold were in one.
     private mutating func originals(
-        _ copy: DocumentCopy, _ source: DocumentItem, _ rows: borrowing some RowReader
+        _ copy: DocumentCopy, _ source: DocumentItem, _ rows: RowView
     ) throws(Stop) -> [Original] {
         let own = self.ownNames
         var originals: [Original] = []
@@ -158,7 +159,7 @@ extension DocumentEdit {
     ///
     /// - Returns: the bytes in records.
     private mutating func readContents(
-        of originals: inout [Original], _ copy: DocumentCopy, _ rows: borrowing some RowReader
+        of originals: inout [Original], _ copy: DocumentCopy, _ rows: RowView
     ) throws(Stop) -> Int {
         var size = 0
         for index in originals.indices {
@@ -184,7 +185,7 @@ extension DocumentEdit {
     /// Makes files of the contents that wait to be settled. Nothing of them is lost, and nothing of
     /// the current content changes.
     mutating func separate(
-        _ id: String, _ firstID: String, _ rows: borrowing some RowReader
+        _ id: String, _ firstID: String, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         var item = try self.contentHolder(id, rows)
         try self.checkLocks(on: item, rows)
@@ -258,7 +259,7 @@ extension DocumentEdit {
     /// What is in a folder; more than `limit` items where there are more.
     mutating func children(
         of folder: String, _ own: [(key: Bytes, id: String)], limit: Int,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> [(id: String, isFolder: Bool)] {
         let start = DocumentNames.keys(self.zone.zone.number, folder: folder)
         let end = Keys.end(of: start)

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 
 /// Locks: who holds one, and what it forbids.
 ///
@@ -13,7 +14,7 @@ extension DocumentEdit {
 
     /// An item and every folder above it.
     private mutating func chain(
-        of id: String, _ rows: borrowing some RowReader
+        of id: String, _ rows: RowView
     ) throws(Stop) -> [String] {
         var chain = [id]
         var at = id
@@ -31,7 +32,7 @@ extension DocumentEdit {
 
     /// The locks that hold for an item.
     private mutating func locks(
-        on id: String, _ rows: borrowing some RowReader
+        on id: String, _ rows: RowView
     ) throws(Stop) -> [DocumentLock] {
         guard self.locks.contains(where: { self.holds($0.lock) }) else { return [] }
         let chain = try self.chain(of: id, rows)
@@ -42,7 +43,7 @@ extension DocumentEdit {
 
     /// The places among the locks of those below an item, and of its own.
     private mutating func indices(
-        withIn id: String, _ rows: borrowing some RowReader
+        withIn id: String, _ rows: RowView
     ) throws(Stop) -> [Int] {
         var found: [Int] = []
         for (index, (_, lock)) in self.locks.enumerated() where self.holds(lock) {
@@ -54,7 +55,7 @@ extension DocumentEdit {
     /// The most locks that hold for an item or, where those looked for are infinite, for one below
     /// it. There only an item with locks of its own can have more.
     private mutating func mostLocks(
-        on id: String, below isInfinite: Bool, _ rows: borrowing some RowReader
+        on id: String, below isInfinite: Bool, _ rows: RowView
     ) throws(Stop) -> Int {
         let held = self.locks.map(\.lock).filter { self.holds($0) }
         var own: [String: Int] = [:]
@@ -86,21 +87,21 @@ extension DocumentEdit {
 
     /// Before an item itself is changed.
     mutating func checkLocks(
-        on item: DocumentItem, _ rows: borrowing some RowReader
+        on item: DocumentItem, _ rows: RowView
     ) throws(Stop) {
         try self.check(try self.locks(on: item.id, rows))
     }
 
     /// Before an item comes to a folder or leaves it.
     mutating func checkLocks(
-        onMembersOf folder: String, _ rows: borrowing some RowReader
+        onMembersOf folder: String, _ rows: RowView
     ) throws(Stop) {
         try self.check(try self.locks(on: folder, rows))
     }
 
     /// Before an item leaves its place, with everything below it.
     mutating func checkLocks(
-        leaving item: DocumentItem, _ rows: borrowing some RowReader
+        leaving item: DocumentItem, _ rows: RowView
     ) throws(Stop) {
         if self.locks.isEmpty { return }
         try self.checkLocks(on: item, rows)
@@ -113,7 +114,7 @@ extension DocumentEdit {
 
     /// Ends the locks on an item and below it.
     mutating func dropLocks(
-        withIn id: String, _ rows: borrowing some RowReader
+        withIn id: String, _ rows: RowView
     ) throws(Stop) {
         if self.locks.isEmpty { return }
         for index in try self.indices(withIn: id, rows).reversed() {
@@ -122,7 +123,7 @@ extension DocumentEdit {
     }
 
     private mutating func drop(
-        lockAt index: Int, _ rows: borrowing some RowReader
+        lockAt index: Int, _ rows: RowView
     ) throws(Stop) {
         let (slot, _) = self.locks.remove(at: index)
         guard let record = try self.record(DocumentLock.recordName(slot), rows) else { return }
@@ -139,7 +140,7 @@ extension DocumentEdit {
 
     mutating func lock(
         _ wanted: DocumentLock, _ milliseconds: Int64, _ countMax: Int,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         if !DocumentNames.isRoot(wanted.item) { _ = try self.item(wanted.item, rows) }
         guard DocumentNames.isID(wanted.token),
@@ -175,7 +176,7 @@ extension DocumentEdit {
     }
 
     private mutating func write(
-        _ lock: DocumentLock, _ slot: Int, _ rows: borrowing some RowReader
+        _ lock: DocumentLock, _ slot: Int, _ rows: RowView
     ) throws(Stop) {
         let name = DocumentLock.recordName(slot)
         let known = try self.record(name, rows)
@@ -184,7 +185,7 @@ extension DocumentEdit {
     }
 
     mutating func refresh(
-        _ token: String, _ milliseconds: Int64, _ rows: borrowing some RowReader
+        _ token: String, _ milliseconds: Int64, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         guard
             let index = self.locks.firstIndex(where: {
@@ -199,7 +200,7 @@ extension DocumentEdit {
     }
 
     mutating func unlock(
-        _ token: String, _ rows: borrowing some RowReader
+        _ token: String, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         guard
             let index = self.locks.firstIndex(where: {

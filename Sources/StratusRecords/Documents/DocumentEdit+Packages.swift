@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Packages: files that are one item together.
 extension DocumentEdit {
@@ -10,7 +11,7 @@ extension DocumentEdit {
 
     /// An item that has a content: a file or a package.
     mutating func contentHolder(
-        _ id: String, _ rows: borrowing some RowReader
+        _ id: String, _ rows: RowView
     ) throws(Stop) -> DocumentItem {
         let item = try self.item(id, rows)
         guard item.kind != .folder else { throw .refused(.notAFile, id) }
@@ -22,7 +23,7 @@ extension DocumentEdit {
     /// - Parameter item: the package that it becomes a content of; nil: a new one.
     mutating func ready(
         _ content: DocumentContent, kind: DocumentItem.Kind, of item: DocumentItem?,
-        basedOn: UInt64?, _ rows: borrowing some RowReader
+        basedOn: UInt64?, _ rows: RowView
     ) throws(Stop) -> DocumentContent {
         guard case .package(var package) = content else {
             guard kind == .file else { throw .refused(.notAFile, item?.id ?? "") }
@@ -82,7 +83,7 @@ extension DocumentEdit {
     /// Changes things within a package, all of them or none.
     mutating func edit(
         _ id: String, _ edits: [DocumentPackageEdit], countMax: Int, sizeMax: Int,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         let item = try self.contentHolder(id, rows)
         guard item.kind == .package else { throw .refused(.notAPackage, id) }
@@ -120,7 +121,7 @@ extension DocumentEdit {
     /// Makes a package of a folder, or a folder of a package. It keeps its identity and its place.
     mutating func convert(
         _ id: String, to kind: DocumentItem.Kind, _ firstID: String, countMax: Int, sizeMax: Int,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         let item = try self.item(id, rows)
         guard item.kind != .file, kind != .file else { throw .refused(.notAFile, id) }
@@ -135,7 +136,7 @@ extension DocumentEdit {
     }
 
     private mutating func pack(
-        _ folder: DocumentItem, countMax: Int, sizeMax: Int, _ rows: borrowing some RowReader
+        _ folder: DocumentItem, countMax: Int, sizeMax: Int, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         let own = self.ownNames
         var package = DocumentPackage([], countMax: countMax, sizeMax: sizeMax)
@@ -193,7 +194,7 @@ extension DocumentEdit {
     }
 
     private mutating func unpack(
-        _ known: DocumentItem, _ firstID: String, _ rows: borrowing some RowReader
+        _ known: DocumentItem, _ firstID: String, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         guard let above = try self.depth(of: known.folder, rows),
             let first = Self.words(firstID)

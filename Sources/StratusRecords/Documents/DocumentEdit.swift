@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Decides the operations of one command on documents, in order, over their zone.
 ///
@@ -44,7 +45,7 @@ struct DocumentEdit {
 
     /// False: the command was atomic and something was refused, so the edit must be dropped.
     mutating func run(
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> (results: [DocumentResult], isKept: Bool) {
         var results: [DocumentResult] = []
         var hasRefusal = false
@@ -89,7 +90,7 @@ struct DocumentEdit {
     }
 
     private mutating func decide(
-        _ operation: DocumentOperation, over rows: borrowing some RowReader
+        _ operation: DocumentOperation, over rows: RowView
     ) throws(Stop) -> DocumentResult {
         switch operation {
         case .create(let id, let kind, let name, let folder, let clash, let content, let at):
@@ -142,7 +143,7 @@ struct DocumentEdit {
     // MARK: Looking
 
     mutating func record(
-        _ name: String, _ rows: borrowing some RowReader
+        _ name: String, _ rows: RowView
     ) throws(Stop) -> Record? {
         do throws(StoreError) { return try self.zone.record(name, over: rows) } catch {
             throw .store(error)
@@ -151,7 +152,7 @@ struct DocumentEdit {
 
     /// A live item, wherever it is.
     mutating func stored(
-        _ id: String, _ rows: borrowing some RowReader
+        _ id: String, _ rows: RowView
     ) throws(Stop) -> DocumentItem? {
         guard DocumentNames.isID(id), let record = try self.record(id, rows) else { return nil }
         do throws(StoreError) { return try DocumentItem(record) } catch { throw .store(error) }
@@ -159,7 +160,7 @@ struct DocumentEdit {
 
     /// An item that can be reached from a root.
     mutating func item(
-        _ id: String, _ rows: borrowing some RowReader
+        _ id: String, _ rows: RowView
     ) throws(Stop) -> DocumentItem {
         if DocumentNames.isRoot(id) { throw .refused(.isRoot, id) }
         guard let item = try self.stored(id, rows),
@@ -169,7 +170,7 @@ struct DocumentEdit {
     }
 
     mutating func file(
-        _ id: String, _ rows: borrowing some RowReader
+        _ id: String, _ rows: RowView
     ) throws(Stop) -> DocumentItem {
         let item = try self.item(id, rows)
         guard item.kind == .file else { throw .refused(.notAFile, id) }
@@ -178,7 +179,7 @@ struct DocumentEdit {
 
     /// The steps from a folder up to the root; nil: it is no folder, or one above it is gone.
     mutating func depth(
-        of folder: String, avoiding id: String? = nil, _ rows: borrowing some RowReader
+        of folder: String, avoiding id: String? = nil, _ rows: RowView
     ) throws(Stop) -> Int? {
         var depth = 0
         var at = folder
@@ -197,7 +198,7 @@ struct DocumentEdit {
     }
 
     mutating func holder(
-        of name: String, in folder: String, _ rows: borrowing some RowReader
+        of name: String, in folder: String, _ rows: RowView
     ) throws(Stop) -> String? {
         let folded = DocumentNames.folded(name)
         if folder == DocumentNames.root,
@@ -232,7 +233,7 @@ struct DocumentEdit {
 
     mutating func write(
         _ name: String, _ type: String, _ fields: [Field], over known: Record?,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) {
         let stamp = ChangeStamp(
             milliseconds: self.zone.milliseconds, userRecordName: self.principal.userRecordName,
@@ -257,7 +258,7 @@ struct DocumentEdit {
 
     /// Writes an item, and notes its name.
     mutating func write(
-        _ item: inout DocumentItem, _ rows: borrowing some RowReader
+        _ item: inout DocumentItem, _ rows: RowView
     ) throws(Stop) {
         let known = try self.record(item.id, rows)
         let number = self.zone.zone.number
@@ -277,7 +278,7 @@ struct DocumentEdit {
     private mutating func create(
         _ id: String, _ kind: DocumentItem.Kind, _ name: String, _ folder: String,
         _ clash: DocumentOperation.Clash, _ content: DocumentContent?, _ at: Int64,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         guard DocumentNames.isID(id), try self.record(id, rows) == nil else {
             throw .refused(.idInvalid, id)
@@ -333,7 +334,7 @@ struct DocumentEdit {
     /// Refuses a folder that is not there, too deep for something in it, or full.
     @discardableResult
     mutating func checkFolder(
-        _ folder: String, avoiding id: String? = nil, _ rows: borrowing some RowReader
+        _ folder: String, avoiding id: String? = nil, _ rows: RowView
     ) throws(Stop) -> Int {
         guard let depth = try self.depth(of: folder, avoiding: id, rows) else {
             throw .refused(.folderNotFound, folder)
@@ -357,7 +358,7 @@ struct DocumentEdit {
     /// The name itself where nobody else has it, or one with a number.
     mutating func free(
         _ name: String, in folder: String, _ clash: DocumentOperation.Clash, isFile: Bool,
-        except id: String? = nil, _ rows: borrowing some RowReader
+        except id: String? = nil, _ rows: RowView
     ) throws(Stop) -> String {
         guard let holder = try self.holder(of: name, in: folder, rows), holder != id else {
             return name
@@ -375,7 +376,7 @@ struct DocumentEdit {
     /// Keeps both contents where the device did not know the current one.
     mutating func save(
         _ known: DocumentItem, _ content: DocumentContent, basedOn: UInt64?, at: Int64,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> DocumentItem {
         var item = known
         let current = try self.content(of: known, rows)
@@ -414,7 +415,7 @@ struct DocumentEdit {
 
     private mutating func place(
         _ id: String, _ name: String?, _ folder: String?, _ clash: DocumentOperation.Clash,
-        _ tag: UInt64?, _ rows: borrowing some RowReader
+        _ tag: UInt64?, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         var item = try self.item(id, rows)
         if let tag, tag != item.tag { throw .refused(.stale, String(item.tag)) }
@@ -441,7 +442,7 @@ struct DocumentEdit {
 
     /// Refuses a folder whose contents would be too deep, or that holds too much to know.
     private mutating func checkHeight(
-        of id: String, below depth: Int, _ rows: borrowing some RowReader
+        of id: String, below depth: Int, _ rows: RowView
     ) throws(Stop) {
         let own = self.ownNames
         var open = [(id: id, depth: depth)]
@@ -471,7 +472,7 @@ struct DocumentEdit {
 
     /// Removes an item with everything in it, or with as much as one entry may; a job goes on.
     mutating func remove(
-        _ id: String, _ rows: borrowing some RowReader
+        _ id: String, _ rows: RowView
     ) throws(Stop) {
         var victims = [id]
         var known: Set<String> = [id]
@@ -529,7 +530,7 @@ struct DocumentEdit {
     }
 
     private mutating func settle(
-        _ id: String, _ current: UInt64?, _ drop: [UInt64], _ rows: borrowing some RowReader
+        _ id: String, _ current: UInt64?, _ drop: [UInt64], _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         var item = try self.contentHolder(id, rows)
         try self.checkLocks(on: item, rows)
@@ -561,7 +562,7 @@ struct DocumentEdit {
     }
 
     /// Removes items directly below the root, as many as one command takes.
-    private mutating func removeData(_ rows: borrowing some RowReader) throws(Stop)
+    private mutating func removeData(_ rows: RowView) throws(Stop)
         -> DocumentResult
     {
         let start = DocumentNames.keys(self.zone.zone.number, folder: DocumentNames.root)

@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+import StratusRows
 
 /// A lock that a client of WebDAV took on an item.
 ///
@@ -88,7 +89,7 @@ package struct DocumentLock: Sendable, Hashable {
 
     /// The locks of a store, by their records; those whose time is over are among them.
     static func all(
-        of zone: ZoneNumber, in id: ZoneID, over rows: borrowing some RowReader
+        of zone: ZoneNumber, in id: ZoneID, over rows: RowView
     ) throws(StoreError) -> [(slot: Int, lock: DocumentLock)] {
         let start = Keys.record(zone, Self.namePrefix)
         var locks: [(slot: Int, lock: DocumentLock)] = []

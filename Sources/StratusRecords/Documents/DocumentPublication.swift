@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// A link by which anybody may read one content of a file.
 ///
@@ -87,7 +88,7 @@ package struct DocumentPublication: Sendable, Hashable {
 
     /// The links of a store, by their records; those whose time is over are among them.
     static func all(
-        of zone: ZoneNumber, in id: ZoneID, over rows: borrowing some RowReader
+        of zone: ZoneNumber, in id: ZoneID, over rows: RowView
     ) throws(StoreError) -> [DocumentPublication] {
         let start = Keys.record(zone, Self.namePrefix)
         var found: [DocumentPublication] = []
@@ -112,7 +113,7 @@ package struct DocumentPublication: Sendable, Hashable {
 extension DocumentEdit {
     /// The links of the store, with those of this command.
     private mutating func publications(
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(Stop) -> [DocumentPublication] {
         if let known = self.knownPublications { return known }
         do throws(StoreError) {
@@ -126,7 +127,7 @@ extension DocumentEdit {
     }
 
     private mutating func drop(
-        _ publication: DocumentPublication, _ rows: borrowing some RowReader
+        _ publication: DocumentPublication, _ rows: RowView
     ) throws(Stop) {
         self.knownPublications?.removeAll { $0.slot == publication.slot }
         for name in [
@@ -142,14 +143,14 @@ extension DocumentEdit {
 
     /// Whether a link is good: its time is not over, and its file was not removed by this command.
     private mutating func isLive(
-        _ publication: DocumentPublication, _ rows: borrowing some RowReader
+        _ publication: DocumentPublication, _ rows: RowView
     ) throws(Stop) -> Bool {
         try self.record(DocumentPublication.recordName(publication.slot), rows) != nil
             && publication.untilMilliseconds > self.zone.milliseconds
     }
 
     mutating func publish(
-        _ wanted: DocumentPublication, _ milliseconds: Int64, _ rows: borrowing some RowReader
+        _ wanted: DocumentPublication, _ milliseconds: Int64, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         let item = try self.file(wanted.item, rows)
         guard let content = try self.content(of: item, rows) else {
@@ -203,7 +204,7 @@ extension DocumentEdit {
     }
 
     mutating func withdraw(
-        _ id: String, _ rows: borrowing some RowReader
+        _ id: String, _ rows: RowView
     ) throws(Stop) -> DocumentResult {
         guard let known = try self.publications(rows).first(where: { $0.id == id }),
             try self.record(DocumentPublication.recordName(known.slot), rows) != nil
@@ -216,7 +217,7 @@ extension DocumentEdit {
 extension DocumentReader {
     /// What a link leads to; nothing where the secret is another one.
     func published(
-        slot: Int, secret: String, over rows: borrowing some RowReader
+        slot: Int, secret: String, over rows: RowView
     ) throws(StoreError) -> DocumentsAnswer {
         let none = DocumentsAnswer.content(nil, nil, .inline([]))
         guard (0..<DocumentPublication.countMax).contains(slot),

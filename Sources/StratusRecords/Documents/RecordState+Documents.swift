@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordState {
     private static let documentPageMax = 200
@@ -7,7 +8,7 @@ extension RecordState {
 
     mutating func apply(
         _ modify: ModifyDocuments, of command: Command, at time: HybridTime,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard modify.database.scope == .private,
             AccessRules.mayUse(modify.database, command.principal)
@@ -31,11 +32,11 @@ extension RecordState {
         var numbers = NumberDraw()
         let place = try self.place(
             of: ZoneID.documentsName, in: modify.database, drawn: modify.drawnIncarnation,
-            &numbers, over: rows)
+            &numbers, over: rows.view)
         var room: Int64?
         if modify.rules.databaseSizeMax != 0 {
-            let held = try self.held(by: place.database, over: rows)
-            let assets = try AssetRows.use(of: place.database.number, over: rows)
+            let held = try self.held(by: place.database, over: rows.view)
+            let assets = try AssetRows.use(of: place.database.number, over: rows.view)
             room =
                 Int64(clamping: modify.rules.databaseSizeMax) - Int64(clamping: held.size)
                 - Int64(clamping: assets.size)
@@ -44,15 +45,15 @@ extension RecordState {
             ZoneID.documentsName, of: modify.database, database: place.database,
             zone: place.zone, at: time, bugs: self.bugs)
         var edit = DocumentEdit(modify, zone: zone, principal: command.principal, room: room)
-        let (results, isKept) = try edit.run(over: rows)
+        let (results, isKept) = try edit.run(over: rows.view)
         guard isKept, edit.zone.hasChanges else { return .documents(results) }
         if numbers.isDrawn {
-            try numbers.write(into: &rows)
+            try numbers.write(into: rows)
             try rows.put(.database, Keys.database(modify.database), place.database.encoded())
             self.cache.remember(place.database, of: modify.database)
         }
         try edit.zone.flush(
-            into: &rows, cache: &self.cache, schema: nil,
+            into: rows, cache: &self.cache, schema: nil,
             tombstoneCountMin: RecordRules.standard.tombstoneCountMin)
         return .documents(results)
     }
@@ -60,7 +61,7 @@ extension RecordState {
     // MARK: Reading
 
     mutating func documents(
-        _ ask: DocumentsAsk, over rows: borrowing some RowReader
+        _ ask: DocumentsAsk, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard ask.database.scope == .private else {
             return .refused(RequestRefusal(.accessDenied))
@@ -132,13 +133,13 @@ struct DocumentReader {
     let id: ZoneID
 
     func record(
-        _ name: String, over rows: borrowing some RowReader
+        _ name: String, over rows: RowView
     ) throws(StoreError) -> Record? {
         try StoredRows.record(name, of: self.zone.number, in: self.id, over: rows).row?.live
     }
 
     /// A live item that can be reached from a root.
-    func item(_ id: String, over rows: borrowing some RowReader) throws(StoreError)
+    func item(_ id: String, over rows: RowView) throws(StoreError)
         -> DocumentItem?
     {
         if DocumentNames.isRoot(id) { return .root(id) }
@@ -154,7 +155,7 @@ struct DocumentReader {
         return nil
     }
 
-    private func stored(_ id: String, over rows: borrowing some RowReader) throws(StoreError)
+    private func stored(_ id: String, over rows: RowView) throws(StoreError)
         -> DocumentItem?
     {
         guard DocumentNames.isID(id), let record = try self.record(id, over: rows) else {
@@ -163,7 +164,7 @@ struct DocumentReader {
         return try DocumentItem(record)
     }
 
-    func item(_ selector: DocumentsAsk.Selector, over rows: borrowing some RowReader)
+    func item(_ selector: DocumentsAsk.Selector, over rows: RowView)
         throws(StoreError) -> DocumentItem?
     {
         switch selector {
@@ -180,7 +181,7 @@ struct DocumentReader {
     }
 
     private func id(
-        of name: String, in folder: String, over rows: borrowing some RowReader
+        of name: String, in folder: String, over rows: RowView
     ) throws(StoreError) -> String? {
         let folded = DocumentNames.folded(name)
         if folder == DocumentNames.root,
@@ -195,7 +196,7 @@ struct DocumentReader {
 
     /// The root and what is at each part of a path; nil from where nothing is.
     func chain(
-        _ names: [String], over rows: borrowing some RowReader
+        _ names: [String], over rows: RowView
     ) throws(StoreError) -> [DocumentItem?] {
         var chain: [DocumentItem?] = [.root(DocumentNames.root)]
         guard names.count <= DocumentNames.depthMax else {
@@ -216,7 +217,7 @@ struct DocumentReader {
     }
 
     func list(
-        _ folder: String, after: Bytes?, limit: Int, over rows: borrowing some RowReader
+        _ folder: String, after: Bytes?, limit: Int, over rows: RowView
     ) throws(StoreError) -> DocumentsAnswer {
         guard let item = try self.item(folder, over: rows), item.kind == .folder else {
             return .list(nil, next: nil)
@@ -243,7 +244,7 @@ struct DocumentReader {
     }
 
     func changes(
-        _ given: FeedPosition?, limit: Int, touchMax: Int, over rows: borrowing some RowReader
+        _ given: FeedPosition?, limit: Int, touchMax: Int, over rows: RowView
     ) throws(StoreError) -> DocumentsAnswer {
         var after = given
         let hasSeenNone = given?.incarnation.raw == 0
@@ -290,7 +291,7 @@ struct DocumentReader {
     }
 
     func content(
-        of id: String, _ version: UInt64?, over rows: borrowing some RowReader
+        of id: String, _ version: UInt64?, over rows: RowView
     ) throws(StoreError) -> DocumentsAnswer {
         guard let item = try self.item(id, over: rows), item.kind != .folder,
             let record = try self.record(
@@ -300,7 +301,7 @@ struct DocumentReader {
         return .content(item, found, content)
     }
 
-    func versions(of id: String, over rows: borrowing some RowReader) throws(StoreError)
+    func versions(of id: String, over rows: RowView) throws(StoreError)
         -> DocumentsAnswer
     {
         guard let item = try self.item(id, over: rows), item.kind != .folder else {

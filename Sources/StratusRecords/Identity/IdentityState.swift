@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Applies identity commands to rows and answers identity queries from them: accounts, tokens and
 /// the like.
@@ -32,7 +33,7 @@ enum IdentityState {
     /// - Parameter hasErased: set where a row about a person was removed.
     static func apply(
         _ command: Command, at time: HybridTime, hasErased: inout Bool,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> Outcome {
         guard let body = try? IdentityCommand(decoding: command.body) else {
             return Outcome(.unreadable)
@@ -41,29 +42,29 @@ enum IdentityState {
         guard command.principal.kind == .system || command.principal.kind == .administrator else {
             return Outcome(.decided, body: IdentityOutcome.refused.encoded())
         }
-        let outcome = try Self.apply(body, at: time.milliseconds, over: &rows)
+        let outcome = try Self.apply(body, at: time.milliseconds, over: rows)
         if case .done = outcome, body.edits.contains(where: \.removesPerson) { hasErased = true }
         return Outcome(.decided, body: outcome.encoded())
     }
 
     private static func apply(
-        _ command: IdentityCommand, at now: Int64, over rows: inout some RowStore
+        _ command: IdentityCommand, at now: Int64, over rows: Rows
     ) throws(StoreError) -> IdentityOutcome {
         guard command.edits.count <= IdentityCommand.editCountMax,
             Set(command.edits.map(\.key)).count == command.edits.count
         else { return .refused }
         var plans: [Plan] = []
         for (place, edit) in command.edits.enumerated() {
-            let stored = try Self.row(edit.key.encoded, over: rows)
+            let stored = try Self.row(edit.key.encoded, over: rows.view)
             let live = stored.flatMap { $0.isLive(at: now) ? $0 : nil }
             guard Self.holds(edit.condition, live) else { return .conflict(place) }
-            switch try Self.plan(edit, stored: stored, live: live, at: now, over: rows) {
+            switch try Self.plan(edit, stored: stored, live: live, at: now, over: rows.view) {
             case .plan(let plan): plans.append(plan)
             case .refused(let outcome): return outcome
             }
         }
-        for plan in plans { try Self.write(plan, into: &rows) }
-        try Self.removeExpired(at: now, in: &rows)
+        for plan in plans { try Self.write(plan, into: rows) }
+        try Self.removeExpired(at: now, in: rows)
         return .done(plans.map(\.answer))
     }
 
@@ -84,7 +85,7 @@ enum IdentityState {
 
     private static func plan(
         _ edit: IdentityCommand.Edit, stored: IdentityRow?, live: IdentityRow?, at now: Int64,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> Planned {
         let key = edit.key.encoded
         let revision = (stored?.revision ?? 0) + 1
@@ -129,7 +130,7 @@ enum IdentityState {
         }
     }
 
-    private static func write(_ plan: Plan, into rows: inout some RowStore) throws(StoreError) {
+    private static func write(_ plan: Plan, into rows: Rows) throws(StoreError) {
         guard plan.isChange else { return }
         if let before = plan.before, before.expiresAtMilliseconds > 0,
             before.expiresAtMilliseconds != plan.after?.expiresAtMilliseconds
@@ -150,12 +151,12 @@ enum IdentityState {
         }
     }
 
-    private static func removeExpired(at now: Int64, in rows: inout some RowStore)
+    private static func removeExpired(at now: Int64, in rows: Rows)
         throws(StoreError)
     {
         // A row is gone at its expiry, not after it.
         let end = IdentityKey.expiryStart(max(0, now) + 1)
-        let expired = try rows.keys(
+        let expired = try rows.view.keys(
             .identity, from: [0], to: end, limit: Self.expiredCountMax)
         for key in expired {
             try rows.remove(.identity, key)
@@ -165,7 +166,7 @@ enum IdentityState {
 
     // MARK: Reading
 
-    static func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    static func answer(_ query: Query, over rows: RowView) throws(StoreError)
         -> QueryAnswer
     {
         guard let query = try? IdentityQuery(decoding: query.body) else {
@@ -196,7 +197,7 @@ enum IdentityState {
         }
     }
 
-    private static func row(_ key: Bytes, over rows: borrowing some RowReader) throws(StoreError)
+    private static func row(_ key: Bytes, over rows: RowView) throws(StoreError)
         -> IdentityRow?
     {
         guard let row = try rows.row(.identity, key) else { return nil }

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Decides one batch of changes to a key-value store, in order, over its zone.
 ///
@@ -29,7 +30,7 @@ struct KeyValueEdit {
     private var bugs: PlantedBugs { self.zone.bugs }
 
     mutating func run(
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> [ModifiedKeyValues.Result] {
         var results: [ModifiedKeyValues.Result] = []
         for change in self.modify.changes {
@@ -55,7 +56,7 @@ struct KeyValueEdit {
     }
 
     private mutating func decide(
-        _ change: ModifyKeyValues.Change, over rows: borrowing some RowReader
+        _ change: ModifyKeyValues.Change, over rows: RowView
     ) throws(StoreError) -> ModifiedKeyValues.Result {
         guard KeyValueStore.isKey(change.key) else { return .refused(.keyInvalid) }
         let name = KeyValueKeys.recordName(change.key)
@@ -96,7 +97,7 @@ struct KeyValueEdit {
 
     private mutating func save(
         _ new: KeyValueRecord, _ name: String, over record: Record?, _ known: KeyValueRecord?,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(StoreError) {
         if let record, let known {
             if let value = known.value {
@@ -138,7 +139,7 @@ struct KeyValueEdit {
     /// Deletes the rows of the keys that were removed first, once there are too many. What is left
     /// of them is a tombstone in the feed.
     private mutating func forgetOldestRemovals(
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) {
         let most = UInt64(max(0, self.modify.rules.removedCountMax))
         guard self.use.removedCount > most else { return }
@@ -173,7 +174,7 @@ struct KeyValueEdit {
     ///
     /// - Parameter isNew: the device has no row yet.
     mutating func flush(
-        isNew: Bool, into rows: inout some RowStore
+        isNew: Bool, into rows: Rows
     ) throws(StoreError) {
         let number = self.zone.zone.number
         for tag in self.droppedRemovals.sorted() {
@@ -184,7 +185,7 @@ struct KeyValueEdit {
         }
         if isNew {
             if self.use.deviceCount >= UInt64(max(1, self.modify.rules.deviceCountMax)) {
-                try self.forgetDevice(in: &rows)
+                try self.forgetDevice(in: rows)
             }
             self.use.deviceCount += 1
         }
@@ -197,10 +198,10 @@ struct KeyValueEdit {
     }
 
     /// Drops the device that has sent nothing for the longest time.
-    private mutating func forgetDevice(in rows: inout some RowStore) throws(StoreError) {
+    private mutating func forgetDevice(in rows: Rows) throws(StoreError) {
         let start = KeyValueKeys.devices(self.zone.zone.number)
         var longest: (seen: Int64, key: Bytes)?
-        for (key, row) in try rows.rows(
+        for (key, row) in try rows.view.rows(
             .reference, from: start, to: Keys.end(of: start),
             limit: Int(clamping: self.use.deviceCount))
         {

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordState {
     /// The tombstones that a store keeps for clients that follow it.
@@ -9,7 +10,7 @@ extension RecordState {
 
     mutating func apply(
         _ modify: ModifyKeyValues, of command: Command, at time: HybridTime,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard modify.database.scope == .private,
             AccessRules.mayUse(modify.database, command.principal)
@@ -25,9 +26,9 @@ extension RecordState {
         var numbers = NumberDraw()
         let place = try self.place(
             of: ZoneID.keyValueName, in: modify.database, drawn: modify.drawnIncarnation,
-            &numbers, over: rows)
+            &numbers, over: rows.view)
         let number = place.zone.number
-        let device = try Self.device(modify.device, of: number, over: rows)
+        let device = try Self.device(modify.device, of: number, over: rows.view)
         if let device, device.lastBatch >= modify.batch, !self.bugs.contains(.batchTakenAgain) {
             return .keyValues(
                 ModifiedKeyValues(
@@ -39,20 +40,20 @@ extension RecordState {
             at: time, bugs: self.bugs)
         var edit = KeyValueEdit(
             modify, zone: zone, principal: command.principal,
-            use: try Self.keyValueUse(of: number, over: rows))
-        let results = try edit.run(over: rows)
+            use: try Self.keyValueUse(of: number, over: rows.view))
+        let results = try edit.run(over: rows.view)
         let modified = ModifiedKeyValues(
             isRepeat: false, results: results, refused: edit.refused)
         // Where everything was refused before there was a zone, a repeat is refused as well.
         guard place.isKnown || edit.zone.hasChanges else { return .keyValues(modified) }
         if numbers.isDrawn {
-            try numbers.write(into: &rows)
+            try numbers.write(into: rows)
             try rows.put(.database, Keys.database(modify.database), place.database.encoded())
             self.cache.remember(place.database, of: modify.database)
         }
-        try edit.flush(isNew: device == nil, into: &rows)
+        try edit.flush(isNew: device == nil, into: rows)
         try edit.zone.flush(
-            into: &rows, cache: &self.cache, schema: nil,
+            into: rows, cache: &self.cache, schema: nil,
             tombstoneCountMin: min(
                 Self.keyValueTombstoneCountMin, max(1, modify.rules.removedCountMax)))
         return .keyValues(modified)
@@ -61,7 +62,7 @@ extension RecordState {
     /// The row of a reserved zone and of its database, made where there are none.
     mutating func place(
         of name: String, in id: DatabaseID, drawn incarnation: ZoneIncarnation,
-        _ numbers: inout NumberDraw, over rows: borrowing some RowReader
+        _ numbers: inout NumberDraw, over rows: RowView
     ) throws(StoreError) -> (database: DatabaseRow, zone: ZoneRow, isKnown: Bool) {
         let database: DatabaseRow
         if let known = try self.cache.database(id, over: rows) {
@@ -82,7 +83,7 @@ extension RecordState {
     }
 
     private static func device(
-        _ device: String, of zone: ZoneNumber, over rows: borrowing some RowReader
+        _ device: String, of zone: ZoneNumber, over rows: RowView
     ) throws(StoreError) -> KeyValueDeviceRow? {
         guard let row = try rows.row(.reference, KeyValueKeys.device(zone, device)) else {
             return nil
@@ -93,7 +94,7 @@ extension RecordState {
     }
 
     private static func keyValueUse(
-        of zone: ZoneNumber, over rows: borrowing some RowReader
+        of zone: ZoneNumber, over rows: RowView
     ) throws(StoreError) -> KeyValueUse {
         guard let row = try rows.row(.reference, KeyValueKeys.use(zone)) else {
             return KeyValueUse()
@@ -107,7 +108,7 @@ extension RecordState {
 
     /// The zone of a key-value store; nil: nothing was ever written.
     private mutating func keyValueZone(
-        of id: DatabaseID, over rows: borrowing some RowReader
+        of id: DatabaseID, over rows: RowView
     ) throws(StoreError) -> ZoneRow? {
         guard let database = try self.cache.database(id, over: rows),
             let zone = try self.cache.zone(
@@ -117,7 +118,7 @@ extension RecordState {
     }
 
     mutating func keyValues(
-        _ ask: KeyValuesAsk, over rows: borrowing some RowReader
+        _ ask: KeyValuesAsk, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard ask.database.scope == .private else {
             return .refused(RequestRefusal(.accessDenied))
@@ -195,7 +196,7 @@ extension RecordState {
 
     private func entry(
         _ key: String, in zone: ZoneRow, _ database: DatabaseID,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> KeyValuesPage.Entry {
         let id = ZoneID(name: ZoneID.keyValueName, owner: database.owner)
         let row = try StoredRows.record(
@@ -211,7 +212,7 @@ extension RecordState {
 
     /// The devices that have sent changes, by name.
     mutating func keyValueDevices(
-        of id: DatabaseID, over rows: borrowing some RowReader
+        of id: DatabaseID, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard id.scope == .private else { return .refused(RequestRefusal(.accessDenied)) }
         guard let zone = try self.keyValueZone(of: id, over: rows) else {

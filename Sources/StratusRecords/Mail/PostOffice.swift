@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// The mail of one partition, in its rows: what it has posted to others and what it has received.
 ///
@@ -50,7 +51,7 @@ package struct PostOffice: Sendable {
 
     /// Whether a client's command, or a job, may post so much more. Who receives mail never asks.
     package func hasRoom(
-        for count: Int = 1, size: Int = 0, over rows: borrowing some RowReader
+        for count: Int = 1, size: Int = 0, over rows: RowView
     ) throws(StoreError) -> Bool {
         let office = try Self.office(over: rows)
         return office.waitingCount + UInt64(count) <= self.bounds.countMax
@@ -60,15 +61,15 @@ package struct PostOffice: Sendable {
 
     /// Posts letters, in their order, as part of the entry that is applied at `time`.
     package func post(
-        _ letters: [Letter], at time: HybridTime, into rows: inout some RowStore
+        _ letters: [Letter], at time: HybridTime, into rows: Rows
     ) throws(StoreError) {
         if letters.isEmpty { return }
-        var office = try Self.office(over: rows)
+        var office = try Self.office(over: rows.view)
         for letter in letters {
             precondition(
                 letter.body.count <= Self.bodySizeMax, "a mail of \(letter.body.count) bytes")
             let key = MailKeys.posted(to: letter.receiver)
-            var route = try Self.route(key, over: rows) ?? office.unposted
+            var route = try Self.route(key, over: rows.view) ?? office.unposted
             let isUsedAgain =
                 self.bugs.contains(.mailNumberUsedAgain) && office.waitingCount == 0
                 && route.last > 0
@@ -89,22 +90,22 @@ package struct PostOffice: Sendable {
     ///
     /// - Parameter deliver: applies one mail, which is the next of its route; it posts nothing.
     ///   False: this version cannot read it. It stays where it is, and so does what comes after it.
-    package func apply<Rows: RowStore>(
-        _ command: MailCommand, at time: HybridTime, over rows: inout Rows,
-        _ deliver: (Mail, GroupID, inout Rows) throws(StoreError) -> Bool
+    package func apply(
+        _ command: MailCommand, at time: HybridTime, over rows: Rows,
+        _ deliver: (Mail, GroupID, Rows) throws(StoreError) -> Bool
     ) throws(StoreError) -> MailOutcome {
-        var office = try Self.office(over: rows)
+        var office = try Self.office(over: rows.view)
         switch command {
         case .deliver(let bag):
             let key = MailKeys.received(from: bag.route.sender)
-            var route = try Self.route(key, over: rows) ?? office.unreceived
+            var route = try Self.route(key, over: rows.view) ?? office.unreceived
             let first = route.last
             for mail in bag.mails {
                 // Once more what was received, by another courier or by the same one in doubt.
                 if mail.sequence <= route.last { continue }
                 // An earlier one is on its way still, or never will be: the sender begins where
                 // this ends.
-                guard route.expects(mail.sequence), try deliver(mail, bag.route.sender, &rows)
+                guard route.expects(mail.sequence), try deliver(mail, bag.route.sender, rows)
                 else { break }
                 route.last = mail.sequence
                 route.mayJump = false
@@ -112,26 +113,26 @@ package struct PostOffice: Sendable {
             if route.last != first { try rows.put(.mail, key, route.encoded()) }
             return .received(through: route.last, at: time)
         case .release(let receipt):
-            try self.release(receipt, &office, over: &rows)
+            try self.release(receipt, &office, over: rows)
             return .released
         }
     }
 
     /// Goes on after a recovery: numbers that were given and are lost are not given again, and what
     /// comes in may begin behind what was received and is lost.
-    func recover(over rows: inout some RowStore) throws(StoreError) {
+    func recover(over rows: Rows) throws(StoreError) {
         if self.bugs.contains(.mailNotLifted) { return }
         func lifted(_ number: UInt64) -> UInt64 { (number / RouteRow.stride + 1) * RouteRow.stride }
         for (prefix, isPosted) in [(MailKeys.posted, true), (MailKeys.received, false)] {
-            for key in try rows.keys(
+            for key in try rows.view.keys(
                 .mail, from: prefix, to: Keys.end(of: prefix), limit: .max)
             {
-                guard var route = try Self.route(key, over: rows) else { continue }
+                guard var route = try Self.route(key, over: rows.view) else { continue }
                 if isPosted { route.last = lifted(route.last) } else { route.mayJump = true }
                 try rows.put(.mail, key, route.encoded())
             }
         }
-        var office = try Self.office(over: rows)
+        var office = try Self.office(over: rows.view)
         office.floor = lifted(office.floor)
         try rows.put(.mail, MailKeys.office, office.encoded())
     }
@@ -140,10 +141,10 @@ package struct PostOffice: Sendable {
     private static let releaseCountMax = 1_024
 
     private func release(
-        _ receipt: MailReceipt, _ office: inout OfficeRow, over rows: inout some RowStore
+        _ receipt: MailReceipt, _ office: inout OfficeRow, over rows: Rows
     ) throws(StoreError) {
         let receiver = receipt.route.receiver
-        let found = try rows.rows(
+        let found = try rows.view.rows(
             .mail, from: MailKeys.waiting(for: receiver),
             to: receipt.through == .max
                 ? Keys.end(of: MailKeys.waiting(for: receiver))
@@ -163,7 +164,7 @@ package struct PostOffice: Sendable {
 
     /// The oldest mail of each receiver. It reads what it answers, and one row for each receiver
     /// left out.
-    package func outbox(_ ask: OutboxAsk, over rows: borrowing some RowReader)
+    package func outbox(_ ask: OutboxAsk, over rows: RowView)
         throws(StoreError) -> Outbox
     {
         let office = try Self.office(over: rows)
@@ -196,13 +197,13 @@ package struct PostOffice: Sendable {
     }
 
     /// The number of mails that wait in the outbox, for all receivers.
-    package func waitingCount(over rows: borrowing some RowReader) throws(StoreError) -> UInt64 {
+    package func waitingCount(over rows: RowView) throws(StoreError) -> UInt64 {
         try Self.office(over: rows).waitingCount
     }
 
     /// The last number given to a mail for `receiver`. The next one is higher.
     package static func lastPosted(
-        to receiver: GroupID, over rows: borrowing some RowReader
+        to receiver: GroupID, over rows: RowView
     ) throws(StoreError) -> UInt64 {
         let office = try Self.office(over: rows)
         return (try Self.route(MailKeys.posted(to: receiver), over: rows) ?? office.unposted).last
@@ -210,14 +211,14 @@ package struct PostOffice: Sendable {
 
     /// The last number received from `sender`.
     package static func lastReceived(
-        from sender: GroupID, over rows: borrowing some RowReader
+        from sender: GroupID, over rows: RowView
     ) throws(StoreError) -> UInt64 {
         try Self.route(MailKeys.received(from: sender), over: rows)?.last ?? 0
     }
 
     // MARK: Rows
 
-    private static func office(over rows: borrowing some RowReader) throws(StoreError)
+    private static func office(over rows: RowView) throws(StoreError)
         -> OfficeRow
     {
         guard let row = try rows.row(.mail, MailKeys.office) else { return OfficeRow() }
@@ -226,7 +227,7 @@ package struct PostOffice: Sendable {
         }
     }
 
-    private static func route(_ key: Bytes, over rows: borrowing some RowReader)
+    private static func route(_ key: Bytes, over rows: RowView)
         throws(StoreError) -> RouteRow?
     {
         guard let row = try rows.row(.mail, key) else { return nil }

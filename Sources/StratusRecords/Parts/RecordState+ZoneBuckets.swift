@@ -1,20 +1,21 @@
 import StratusModel
+import StratusRows
 
 /// A private database whose custom zones lie in buckets, as its home knows it.
 extension RecordState {
     /// Sets the bits of buckets that zones are about to be made in.
     mutating func apply(
-        _ note: NoteBuckets, of command: Command, over rows: inout some RowStore
+        _ note: NoteBuckets, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard AccessRules.mayUse(note.database, command.principal) else {
             return .refused(RequestRefusal(.accessDenied))
         }
         var numbers = NumberDraw()
         var database: DatabaseRow
-        if let known = try self.cache.database(note.database, over: rows) {
+        if let known = try self.cache.database(note.database, over: rows.view) {
             database = known
         } else {
-            database = try numbers.database(over: rows)
+            database = try numbers.database(over: rows.view)
         }
         var buckets = database.buckets ?? note.buckets
         guard buckets.note(note.buckets) else {
@@ -22,7 +23,7 @@ extension RecordState {
         }
         if buckets == database.buckets { return .bucketsNoted(buckets.mask) }
         database.buckets = buckets
-        try numbers.write(into: &rows)
+        try numbers.write(into: rows)
         try rows.put(.database, Keys.database(note.database), database.encoded())
         self.cache.remember(database, of: note.database)
         return .bucketsNoted(buckets.mask)
@@ -31,7 +32,7 @@ extension RecordState {
     /// Which buckets are in use. A partition that was ever recovered may have lost a note: there
     /// all of them are.
     mutating func buckets(
-        _ ask: BucketsAsk, over rows: borrowing some RowReader
+        _ ask: BucketsAsk, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         let database = try self.cache.database(ask.database, over: rows)
         var mask = BucketMask()

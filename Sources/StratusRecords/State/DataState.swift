@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusRows
 
 /// The replicated state of a partition. It gives each command and each query to the state of its
 /// kind: records, identity, or the mail between partitions.
@@ -23,26 +24,26 @@ package struct DataState: ReplicatedState {
     }
 
     package mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
         switch command.kind {
-        case .records: try self.records.apply(command, at: position, over: &rows)
+        case .records: try self.records.apply(command, at: position, over: rows)
         case .identity:
             try IdentityState.apply(
-                command, at: position.time, hasErased: &self.hasErased, over: &rows)
-        case .mail: try self.records.take(command, at: position, over: &rows)
+                command, at: position.time, hasErased: &self.hasErased, over: rows)
+        case .mail: try self.records.take(command, at: position, over: rows)
         case .system, .reference: Outcome(.unreadable)
         }
     }
 
-    package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
+    package mutating func answer(_ query: Query, over rows: RowView)
         throws(StoreError) -> QueryAnswer
     {
         try self.answer(query, within: nil, over: rows)
     }
 
     package mutating func answer(
-        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
+        _ query: Query, within time: ReadTime?, over rows: RowView
     ) throws(StoreError) -> QueryAnswer {
         try self.answer(query, within: time, ReadMeter(within: time), over: rows)
     }
@@ -51,9 +52,9 @@ package struct DataState: ReplicatedState {
     ///   bound of their own, and end it by `time`.
     package mutating func answer(
         _ query: Query, within time: ReadTime?, _ meter: ReadMeter,
-        over source: borrowing some RowReader
+        over source: RowView
     ) throws(StoreError) -> QueryAnswer {
-        let rows = MeteredRows(copy source, meter)
+        let rows = source.metered(by: meter)
         return switch query.kind {
         case .identity: try IdentityState.answer(query, over: rows)
         case .mail: try self.records.outbox(query, over: rows)
@@ -81,7 +82,7 @@ package struct DataState: ReplicatedState {
         return command.body == RecordCommand.forgetOutcomes.encoded()
     }
 
-    package func removing(over rows: borrowing some RowReader) throws(StoreError)
+    package func removing(over rows: RowView) throws(StoreError)
         -> ClosedRange<UInt64>?
     { try RecordState.removing(over: rows) }
 

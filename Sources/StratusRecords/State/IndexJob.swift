@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 // Index job row, format 1. Keys: 1 kind (4 fill, 5 drop), 1 environment, container; a drop adds
 // 0x00 and the first index's number, 4 bytes big-endian.
@@ -89,17 +90,17 @@ extension RecordState {
     ///
     /// - Returns: the rows it read and wrote, `budget` and a little more at most.
     mutating func run(
-        _ job: IndexJob, budget: Int, over rows: inout some RowStore
+        _ job: IndexJob, budget: Int, over rows: Rows
     ) throws(StoreError) -> JobWork {
-        guard let schema = try self.cache.schema(job.container, over: rows) else {
+        guard let schema = try self.cache.schema(job.container, over: rows.view) else {
             try rows.remove(.job, job.key)
             return JobWork()
         }
         var job = job
         var work = JobWork()
         while work.rowCount < budget, work.size < self.bounds.jobSizeMax {
-            guard let zone = try Self.zone(job, over: rows) else {
-                try self.finish(job, schema, over: &rows)
+            guard let zone = try Self.zone(job, over: rows.view) else {
+                try self.finish(job, schema, over: rows)
                 return work
             }
             if zone.key != job.place.zone { job.place.record = [] }
@@ -109,9 +110,9 @@ extension RecordState {
             let isDone: Bool
             switch job.kind {
             case .fill:
-                isDone = try self.fill(&job.place, schema, zone.scope, limit, &work, over: &rows)
+                isDone = try self.fill(&job.place, schema, zone.scope, limit, &work, over: rows)
             case .drop:
-                let (touched, isEmpty) = try Self.drop(job, zone.scope, limit, over: &rows)
+                let (touched, isEmpty) = try Self.drop(job, zone.scope, limit, over: rows)
                 work.rowCount += max(1, touched)
                 isDone = isEmpty
             }
@@ -126,7 +127,7 @@ extension RecordState {
     }
 
     private mutating func finish(
-        _ job: IndexJob, _ schema: IndexedSchema, over rows: inout some RowStore
+        _ job: IndexJob, _ schema: IndexedSchema, over rows: Rows
     ) throws(StoreError) {
         try rows.remove(.job, job.key)
         guard job.kind == .fill else { return }
@@ -140,12 +141,12 @@ extension RecordState {
     /// - Returns: whether the zone is done.
     private func fill(
         _ place: inout IndexJob.Place, _ schema: IndexedSchema, _ zone: ZoneScope, _ limit: Int,
-        _ work: inout JobWork, over rows: inout some RowStore
+        _ work: inout JobWork, over rows: Rows
     ) throws(StoreError) -> Bool {
         let building = schema.building
         let start = zone.prefix + (place.record.isEmpty ? [] : place.record + [0])
         let sizeMax = self.bounds.jobSizeMax - work.size
-        let found = try rows.rows(
+        let found = try rows.view.rows(
             .record, from: start, to: Keys.end(of: zone.prefix), limit: limit, sizeMax: sizeMax)
         var size = 0
         work.rowCount += max(1, found.count)
@@ -169,12 +170,12 @@ extension RecordState {
     }
 
     private static func drop(
-        _ job: IndexJob, _ zone: ZoneScope, _ limit: Int, over rows: inout some RowStore
+        _ job: IndexJob, _ zone: ZoneScope, _ limit: Int, over rows: Rows
     ) throws(StoreError) -> (touched: Int, isDone: Bool) {
         var touched = 0
         for number in job.numbers {
             let start = IndexKey.start(zone, number)
-            let found = try rows.keys(
+            let found = try rows.view.keys(
                 .index, from: start, to: Keys.end(of: start), limit: limit - touched)
             for key in found { try rows.remove(.index, key) }
             touched += found.count
@@ -185,7 +186,7 @@ extension RecordState {
 
     /// The live zone at or after the job's place.
     private static func zone(
-        _ job: IndexJob, over rows: borrowing some RowReader
+        _ job: IndexJob, over rows: RowView
     ) throws(StoreError) -> (database: Bytes, key: Bytes, scope: ZoneScope)? {
         for scope in [DatabaseScope.public, .private] {
             let prefix = Keys.databases(of: job.container, scope)

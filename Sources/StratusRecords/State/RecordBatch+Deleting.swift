@@ -1,8 +1,9 @@
 import StratusModel
+import StratusRows
 
 extension RecordBatch {
     /// `delete` and `forceDelete`. The closure of the delete is known before anything is changed.
-    mutating func delete(_ operation: RecordOperation, over rows: borrowing some RowReader)
+    mutating func delete(_ operation: RecordOperation, over rows: RowView)
         throws(StoreError) -> ModifiedRecords.Result
     {
         let flags = self.modify.rules.flags
@@ -67,7 +68,7 @@ extension RecordBatch {
     /// `root` and everything that its deletion deletes, breadth first; nil if that is more than
     /// `limit`, or more bytes than the batch may touch.
     private mutating func closure(
-        of root: String, limit: Int, over rows: borrowing some RowReader
+        of root: String, limit: Int, over rows: RowView
     ) throws(StoreError) -> [String]? {
         var found = [root]
         var known: Set<String> = [root]
@@ -98,7 +99,7 @@ extension RecordBatch {
     /// A VALIDATE reference from another bucket that forbids that `victims` go. Its holder stays,
     /// whatever goes here; while it is no more than reserved, nobody can say.
     private mutating func validatingLink(
-        to victims: [String], over rows: borrowing some RowReader
+        to victims: [String], over rows: RowView
     ) throws(StoreError) -> RecordRefusal? {
         guard self.modify.database.recordBucket != nil else { return nil }
         let links = LinkRows(zone: self.edit.zone.number)
@@ -115,7 +116,7 @@ extension RecordBatch {
     /// A record outside `victims` whose VALIDATE reference forbids that they go; empty where the
     /// caller may not read it.
     private mutating func validatingReferrer(
-        of victims: [String], over rows: borrowing some RowReader
+        of victims: [String], over rows: RowView
     ) throws(StoreError) -> String? {
         var going: Set<String> = []
         for victim in victims {

@@ -1,10 +1,11 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 extension RecordBatch {
     /// `create`, `update`, `forceUpdate`, `replace`, `forceReplace`.
-    mutating func save(_ asked: RecordOperation, over rows: borrowing some RowReader)
+    mutating func save(_ asked: RecordOperation, over rows: RowView)
         throws(StoreError) -> ModifiedRecords.Result
     {
         var operation = asked
@@ -168,7 +169,7 @@ extension RecordBatch {
     }
 
     /// Whether a record that the caller may know of has this name.
-    mutating func isVisible(_ name: String, over rows: borrowing some RowReader)
+    mutating func isVisible(_ name: String, over rows: RowView)
         throws(StoreError) -> Bool
     {
         guard let record = try self.edit.record(name, over: rows) else { return false }
@@ -226,7 +227,7 @@ extension RecordBatch {
     /// The checks that need the whole record, then the change.
     private mutating func store(
         _ record: Record, by operation: RecordOperation, over existing: Record?,
-        _ rows: borrowing some RowReader
+        _ rows: RowView
     ) throws(StoreError) -> ModifiedRecords.Result {
         var head = ByteWriter(reserving: 512)
         head.write(recordHead: record)
@@ -294,7 +295,7 @@ extension RecordBatch {
     }
 
     private mutating func checkParent(
-        of record: Record, _ existing: Record?, over rows: borrowing some RowReader
+        of record: Record, _ existing: Record?, over rows: RowView
     ) throws(StoreError) -> RecordRefusal? {
         guard let parent = record.parent, parent != existing?.parent else { return nil }
         if parent == record.name { return RecordRefusal(.parentMissing, parent) }
@@ -306,7 +307,7 @@ extension RecordBatch {
     private mutating func checkReferences(
         _ added: [ActingReference], postingCount: Int,
         _ granted: [ActingReference: RequestIdentity],
-        of record: Record, over rows: borrowing some RowReader
+        of record: Record, over rows: RowView
     ) throws(StoreError) -> RecordRefusal? {
         let madeCount = self.edit.references.addedCount + self.edit.mails.count
         if madeCount + max(added.count, postingCount) > Self.addedReferenceCountMax {

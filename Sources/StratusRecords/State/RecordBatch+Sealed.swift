@@ -1,12 +1,13 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordBatch {
     /// Looks whether the operation's encrypted fields are sealed under the newest key of the
     /// database. An erasure may have destroyed that key while the save was under way, and nobody
     /// could ever open the value then. Or a rotation has made a newer one: what is saved under an
     /// old one after that would keep it alive.
-    mutating func checkFieldKeys(of operation: RecordOperation, over rows: borrowing some RowReader)
+    mutating func checkFieldKeys(of operation: RecordOperation, over rows: RowView)
         throws(StoreError) -> RecordRefusal?
     {
         for field in operation.fields {

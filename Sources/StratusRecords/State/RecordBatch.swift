@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Decides the operations of one `records/modify`, in order, over one zone.
 ///
@@ -47,7 +48,7 @@ struct RecordBatch {
 
     /// Decides every operation. False: the batch was atomic and something was refused, so the edit
     /// must be dropped.
-    mutating func run(over rows: borrowing some RowReader) throws(StoreError) -> Bool {
+    mutating func run(over rows: RowView) throws(StoreError) -> Bool {
         var hasRefusal = false
         for index in self.order() {
             let result = try self.decide(self.modify.operations[index], over: rows)
@@ -104,7 +105,7 @@ struct RecordBatch {
     }
 
     private mutating func decide(
-        _ operation: RecordOperation, over rows: borrowing some RowReader
+        _ operation: RecordOperation, over rows: RowView
     ) throws(StoreError) -> ModifiedRecords.Result {
         // Small requests can name large records: what is left is asked for again, or in smaller
         // batches.

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // What the rows of a partition say of files, compared with each other: an audit.
 //
@@ -30,7 +31,7 @@ extension RecordState {
     }
 
     func assetRows(
-        _ ask: AssetRowsAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: AssetRowsAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus, let range = AuditRange(rawValue: ask.after?.first ?? 0) else {
             return .refused(RequestRefusal(.accessDenied))
@@ -62,7 +63,7 @@ extension RecordState {
     /// - Returns: the bytes that were read.
     private static func auditAsset(
         _ key: Bytes, _ row: Bytes, _ faults: inout [AssetRowFault],
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> Int {
         let asset = try AssetKeys.asset(decoding: key)
         let known = try decodingRow("asset") { () throws(DecodingError) in
@@ -97,7 +98,7 @@ extension RecordState {
 
     /// - Returns: the bytes that were read.
     private static func auditHolder(
-        _ key: Bytes, _ faults: inout [AssetRowFault], over rows: borrowing some RowReader
+        _ key: Bytes, _ faults: inout [AssetRowFault], over rows: RowView
     ) throws(StoreError) -> Int {
         let zone = try AssetKeys.zone(ofHolder: key)
         let asset = AssetKeys.asset(ofHolder: key)
@@ -117,7 +118,7 @@ extension RecordState {
 
     private static func auditRecord(
         _ key: Bytes, _ row: Bytes, _ faults: inout [AssetRowFault],
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) {
         guard try RecordRow.isLive(row) else { return }
         let zone = ZoneNumber(key[0..<4].reduce(0) { $0 << 8 | UInt32($1) })
@@ -142,7 +143,7 @@ extension RecordState {
 
     /// The faults of one record with its database and zone, which are looked for once.
     private static func placed(
-        _ faults: [AssetRowFault], in number: ZoneNumber, over rows: borrowing some RowReader
+        _ faults: [AssetRowFault], in number: ZoneNumber, over rows: RowView
     ) throws(StoreError) -> [AssetRowFault] {
         if faults.isEmpty { return [] }
         let zones = try rows.rows(.zone, from: [], to: [], limit: Self.auditedZoneCountMax)
@@ -159,7 +160,7 @@ extension RecordState {
         return faults
     }
 
-    private static func name(of number: DatabaseNumber, over rows: borrowing some RowReader)
+    private static func name(of number: DatabaseNumber, over rows: RowView)
         throws(StoreError) -> DatabaseID?
     {
         for (key, row) in try rows.rows(

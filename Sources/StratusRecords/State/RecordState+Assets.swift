@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Commands and questions about assets and keys.
 extension RecordState {
@@ -7,7 +8,7 @@ extension RecordState {
 
     mutating func apply(
         _ pin: PinAsset, of command: Command, at position: EntryPosition,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard AccessRules.mayUse(pin.database, command.principal) else {
             return .refused(RequestRefusal(.accessDenied))
@@ -17,60 +18,60 @@ extension RecordState {
             return .refused(RequestRefusal(.pinTooLate))
         }
         // What a rotation has passed stays sealed under the newest key.
-        guard let database = try self.cache.database(pin.database, over: rows),
-            let newest = try AssetRows.newestKey(of: database.number, over: rows),
+        guard let database = try self.cache.database(pin.database, over: rows.view),
+            let newest = try AssetRows.newestKey(of: database.number, over: rows.view),
             newest.version == pin.keyVersion, newest.key != nil
         else { return .refused(RequestRefusal(.keyMissing)) }
-        let namesake = try AssetRows.asset(pin.asset, over: rows)
+        let namesake = try AssetRows.asset(pin.asset, over: rows.view)
         let body = try rows.row(.body, BodyCoding.key(of: pin.body))
         guard namesake == nil, body == nil else {
             return .refused(RequestRefusal(.assetTaken))
         }
-        let known = try AssetRows.upload(pin.upload, in: database.number, over: rows)
+        let known = try AssetRows.upload(pin.upload, in: database.number, over: rows.view)
         if known?.isAttached == true { return .refused(RequestRefusal(.uploadAttached)) }
         let until = now + pin.rules.pinMilliseconds
         let end = max(until, pin.orphanAfterMilliseconds)
 
-        let equal = try self.equalAsset(to: pin, in: database.number, over: rows)
+        let equal = try self.equalAsset(to: pin, in: database.number, over: rows.view)
         // A second file under one ticket takes the first one's place, if nobody else has it.
         var replaced: (asset: AssetID, row: AssetRow)?
         if let first = known?.asset, first != equal?.asset,
-            let row = try AssetRows.asset(first, over: rows), !row.isHeld, row.pinIsOwn,
+            let row = try AssetRows.asset(first, over: rows.view), !row.isHeld, row.pinIsOwn,
             row.upload == pin.upload
         {
             replaced = (first, row)
         }
         if equal == nil,
             let refusal = try self.checkRoom(
-                for: pin, in: database, without: replaced?.row, over: rows)
+                for: pin, in: database, without: replaced?.row, over: rows.view)
         {
             return .refused(refusal)
         }
         if let replaced {
             _ = try AssetRows.end(
                 replaced.asset, replaced.row, at: position.index, changes: &self.bodyChanges,
-                in: &rows)
+                in: rows)
         }
         let asset = equal?.asset ?? pin.asset
         try AssetRows.change(
             pin.upload, in: database.number, from: known, to: UploadRow(asset: asset, end: end),
-            in: &rows)
+            in: rows)
         if let equal {
             var row = equal.row
             if !self.bugs.contains(.shareNotTakenBack) { row.pin(until: until) }
             // Two receipts name it from now on, unless the same ticket was used again.
             row.pinIsOwn = row.pinIsOwn && row.upload == pin.upload
             row.upload = pin.upload
-            try AssetRows.change(asset, from: equal.row, to: row, in: &rows)
+            try AssetRows.change(asset, from: equal.row, to: row, in: rows)
             return .pinned(
                 PinnedAsset(asset: asset, fileChecksum: row.fileChecksum, isShared: true))
         }
         let row = AssetRow(pin, in: database.number, until: until)
         let named = pin.manifest(of: database.number.raw, namedAt: position.index)
-        try AssetRows.change(asset, from: nil, to: row, in: &rows)
-        try AssetRows.write(named, into: &rows)
+        try AssetRows.change(asset, from: nil, to: row, in: rows)
+        try AssetRows.write(named, into: rows)
         if let digest = pin.digest {
-            try AssetRows.share(asset, by: digest, in: database.number, into: &rows)
+            try AssetRows.share(asset, by: digest, in: database.number, into: rows)
         }
         self.bodyChanges.append(.named(named))
         return .pinned(
@@ -79,7 +80,7 @@ extension RecordState {
 
     /// An asset of the same database with the same content, that can be read.
     private func equalAsset(
-        to pin: PinAsset, in database: DatabaseNumber, over rows: borrowing some RowReader
+        to pin: PinAsset, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> (asset: AssetID, row: AssetRow)? {
         guard let digest = pin.digest,
             let asset = try AssetRows.shared(by: digest, in: database, over: rows),
@@ -92,7 +93,7 @@ extension RecordState {
 
     private mutating func checkRoom(
         for pin: PinAsset, in database: DatabaseRow, without replaced: AssetRow?,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> RequestRefusal? {
         let use = try AssetRows.use(of: database.number, over: rows) - (replaced?.use ?? .none)
         let rules = pin.rules
@@ -109,7 +110,7 @@ extension RecordState {
 
     mutating func apply(
         _ hold: HoldAssets, of command: Command, at position: EntryPosition,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard AccessRules.mayUse(hold.database, command.principal) else {
             return .refused(RequestRefusal(.accessDenied))
@@ -118,15 +119,15 @@ extension RecordState {
         if hold.assets.count > HoldAssets.countMax {
             return .refused(RequestRefusal(.tooManyItems, String(HoldAssets.countMax)))
         }
-        guard let database = try self.cache.database(hold.database, over: rows) else {
+        guard let database = try self.cache.database(hold.database, over: rows.view) else {
             return .held(hold.assets.map { _ in nil })
         }
         let until = position.time.milliseconds + hold.rules.pinMilliseconds
         var held: [HeldAsset?] = []
         for asset in hold.assets {
-            guard let old = try AssetRows.asset(asset, over: rows),
+            guard let old = try AssetRows.asset(asset, over: rows.view),
                 old.database == database.number,
-                try AssetRows.opens(old.keyVersion, of: database.number, over: rows)
+                try AssetRows.opens(old.keyVersion, of: database.number, over: rows.view)
             else {
                 held.append(nil)
                 continue
@@ -134,7 +135,7 @@ extension RecordState {
             var new = old
             if !self.bugs.contains(.rereferenceNotPinned) { new.pin(until: until) }
             new.pinIsOwn = false
-            try AssetRows.change(asset, from: old, to: new, in: &rows)
+            try AssetRows.change(asset, from: old, to: new, in: rows)
             held.append(HeldAsset(fileChecksum: new.fileChecksum, size: new.size))
         }
         return .held(held)
@@ -142,13 +143,15 @@ extension RecordState {
 
     mutating func apply(
         _ lose: LoseBody, of command: Command, at position: EntryPosition,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
-        guard var body = try AssetRows.body(lose.body, over: rows) else { return .bodyLost(false) }
+        guard var body = try AssetRows.body(lose.body, over: rows.view) else {
+            return .bodyLost(false)
+        }
         if body.isLost { return .bodyLost(true) }
         body.isLost = true
-        try AssetRows.write(body, into: &rows)
+        try AssetRows.write(body, into: rows)
         self.bodyChanges.append(
             .lost(body.body, chunkCount: UInt32(body.chunks.count), at: position.index))
         return .bodyLost(true)
@@ -156,7 +159,7 @@ extension RecordState {
 
     // MARK: Keys
 
-    mutating func apply(_ put: PutKey, of command: Command, over rows: inout some RowStore)
+    mutating func apply(_ put: PutKey, of command: Command, over rows: Rows)
         throws(StoreError) -> RecordOutcome
     {
         guard command.principal.isStratus, put.key.isBounded else {
@@ -164,22 +167,22 @@ extension RecordState {
         }
         var numbers = NumberDraw()
         let database: DatabaseRow
-        if let known = try self.cache.database(put.database, over: rows) {
+        if let known = try self.cache.database(put.database, over: rows.view) {
             database = known
         } else {
-            database = try numbers.database(over: rows)
+            database = try numbers.database(over: rows.view)
         }
         let number = database.number
-        if let known = try AssetRows.key(put.version, of: number, over: rows) {
+        if let known = try AssetRows.key(put.version, of: number, over: rows.view) {
             return .key(DatabaseKey(version: put.version, key: known.key))
         }
-        let newest = try AssetRows.newestKey(of: number, over: rows)?.version ?? 0
+        let newest = try AssetRows.newestKey(of: number, over: rows.view)?.version ?? 0
         // A version that was destroyed, or one that leaves a gap.
         guard put.version == 0 || newest < .max && put.version == newest + 1 else {
             return .refused(RequestRefusal(.keyMissing))
         }
         if numbers.isDrawn {
-            try numbers.write(into: &rows)
+            try numbers.write(into: rows)
             try rows.put(.database, Keys.database(put.database), database.encoded())
             self.cache.remember(database, of: put.database)
         }
@@ -192,11 +195,11 @@ extension RecordState {
     /// Destroys the keys of a database that is being erased: what was sealed under them cannot be
     /// opened any more. The newest leaves its number, so that no later key has it.
     func destroyKeys(
-        of database: DatabaseNumber, _ id: DatabaseID, over rows: inout some RowStore
+        of database: DatabaseNumber, _ id: DatabaseID, over rows: Rows
     ) throws(StoreError) {
-        let newest = try AssetRows.newestKey(of: database, over: rows)
+        let newest = try AssetRows.newestKey(of: database, over: rows.view)
         let start = AssetKeys.databaseKeys(database)
-        for key in try rows.keys(.key, from: start, to: Keys.end(of: start), limit: .max) {
+        for key in try rows.view.keys(.key, from: start, to: Keys.end(of: start), limit: .max) {
             try rows.remove(.key, key)
         }
         guard let newest else { return }
@@ -206,7 +209,7 @@ extension RecordState {
     }
 
     mutating func key(
-        _ ask: KeyAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: KeyAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         guard let database = try self.cache.database(ask.database, over: rows) else {
@@ -225,7 +228,7 @@ extension RecordState {
     private static let holderCountMax = 1_000
 
     func asset(
-        _ asset: AssetID, _ principal: Principal, over rows: borrowing some RowReader
+        _ asset: AssetID, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         guard let row = try AssetRows.asset(asset, over: rows),
@@ -242,7 +245,7 @@ extension RecordState {
     /// Whether somebody else holds it than records of zones that are being purged: their links are
     /// dead at once.
     private func isReadable(
-        _ asset: AssetID, _ row: AssetRow, over rows: borrowing some RowReader
+        _ asset: AssetID, _ row: AssetRow, over rows: RowView
     ) throws(StoreError) -> Bool {
         if row.end != nil || !row.isHeld { return true }
         let prefix = AssetKeys.holders(of: asset)

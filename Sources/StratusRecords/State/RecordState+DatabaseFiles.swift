@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // The bodies of one database's files.
 extension RecordState {
@@ -10,7 +11,7 @@ extension RecordState {
     private static let bodyChunkSize = 8
 
     mutating func databaseFiles(
-        _ ask: DatabaseFilesAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: DatabaseFilesAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         guard let database = try self.cache.database(ask.database, over: rows) else {

@@ -1,32 +1,34 @@
 import StratusModel
+import StratusRows
 
 extension RecordState {
     /// Takes zones out of a database, a bounded number of them. Their rows lose their owner at once
     /// and are purged by jobs, as those of deleted zones are.
     mutating func apply(
-        _ erase: EraseDatabase, of command: Command, over rows: inout some RowStore
+        _ erase: EraseDatabase, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system || command.principal.kind == .administrator
         else { return .refused(RequestRefusal(.accessDenied)) }
         var progress = ErasureProgress(zoneCount: 0, recordCount: 0, hasMore: false)
-        guard var database = try self.cache.database(erase.database, over: rows) else {
+        guard var database = try self.cache.database(erase.database, over: rows.view) else {
             return .erased(progress)
         }
         self.hasErased = true
-        try self.destroyKeys(of: database.number, erase.database, over: &rows)
+        try self.destroyKeys(of: database.number, erase.database, over: rows)
         let limit = min(max(erase.zoneCount, 1), EraseDatabase.zoneCountMax)
         let start = Keys.zonePrefix(database.number)
-        let found = try rows.rows(.zone, from: start, to: Keys.end(of: start), limit: limit + 1)
+        let found = try rows.view.rows(
+            .zone, from: start, to: Keys.end(of: start), limit: limit + 1)
         if found.isEmpty {
             progress.hasMore = try self.eraseSubscriptions(
-                of: database.number, limit: limit, over: &rows)
+                of: database.number, limit: limit, over: rows)
             return .erased(progress)
         }
         // What watches the database goes last.
-        let isWatched = try StoredRows.isWatched(database.number, over: rows)
+        let isWatched = try StoredRows.isWatched(database.number, over: rows.view)
         progress.hasMore = found.count > limit || isWatched
         // Nobody's turn: every zone that goes is one of the others.
-        try database.settle(over: rows)
+        try database.settle(over: rows.view)
         for (key, row) in found.prefix(limit) {
             guard let name = String(validating: key.dropFirst(start.count), as: UTF8.self) else {
                 throw StoreError(.unreadable, "zone")
@@ -64,17 +66,17 @@ extension RecordState {
     /// follows them.
     /// - Returns: whether some remain.
     private mutating func eraseSubscriptions(
-        of database: DatabaseNumber, limit: Int, over rows: inout some RowStore
+        of database: DatabaseNumber, limit: Int, over rows: Rows
     ) throws(StoreError) -> Bool {
         // The cache may not know what is half gone.
-        let floor = try StoredRows.counters(over: rows).eventFloor
+        let floor = try StoredRows.counters(over: rows.view).eventFloor
         self.cache.remember(WatchRow(above: floor), of: database)
         var left = limit
         for (table, start) in StoredRows.watchedRanges(database) {
-            let keys = try rows.keys(table, from: start, to: Keys.end(of: start), limit: left)
+            let keys = try rows.view.keys(table, from: start, to: Keys.end(of: start), limit: left)
             for key in keys { try rows.remove(table, key) }
             left -= keys.count
-            if left == 0 { return try StoredRows.isWatched(database, over: rows) }
+            if left == 0 { return try StoredRows.isWatched(database, over: rows.view) }
         }
         return false
     }
@@ -87,7 +89,7 @@ extension RecordState {
     }
 
     /// The numbers of the zones that jobs have still to purge: the least and the greatest.
-    static func removing(over rows: borrowing some RowReader) throws(StoreError)
+    static func removing(over rows: RowView) throws(StoreError)
         -> ClosedRange<UInt64>?
     {
         var numbers: [UInt64] = []
@@ -116,7 +118,7 @@ extension StoredRows {
     }
 
     static func isWatched(
-        _ database: DatabaseNumber, over rows: borrowing some RowReader
+        _ database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> Bool {
         for (table, start) in Self.watchedRanges(database) {
             if try !rows.keys(table, from: start, to: Keys.end(of: start), limit: 1).isEmpty {

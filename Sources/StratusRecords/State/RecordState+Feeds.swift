@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordState {
     /// Changes on one page, whatever is asked.
@@ -14,7 +15,7 @@ extension RecordState {
     ///
     /// A page also ends where the meter is spent: filtered pages read records that they leave out.
     mutating func zoneChanges(
-        _ ask: ZoneChangesAsk, _ meter: ReadMeter, over rows: borrowing some RowReader
+        _ ask: ZoneChangesAsk, _ meter: ReadMeter, over rows: RowView
     ) throws(StoreError) -> Bytes {
         func refused(_ refusal: ZoneRefusal) -> Bytes {
             RecordAnswer.zoneRefused(refusal).encoded()
@@ -62,7 +63,7 @@ extension RecordState {
     // MARK: changes/database
 
     mutating func databaseChanges(
-        _ ask: DatabaseChangesAsk, _ meter: ReadMeter, over rows: borrowing some RowReader
+        _ ask: DatabaseChangesAsk, _ meter: ReadMeter, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard let database = try self.cache.database(ask.database, over: rows) else {
             if let after = ask.after, after != .start { return .zoneRefused(.positionExpired) }
@@ -130,7 +131,7 @@ extension RecordState {
     /// From where on whoever holds `position` fetches a zone that it may have heard of; nil: from
     /// the beginning.
     private func since(
-        of zone: ZoneRow, at position: DatabasePosition, over rows: borrowing some RowReader
+        of zone: ZoneRow, at position: DatabasePosition, over rows: RowView
     ) throws(StoreError) -> FeedPosition? {
         if !position.isMidway || self.bugs.contains(.midwayTokenTrusted),
             let since = try self.position(of: zone, at: position, over: rows)
@@ -151,7 +152,7 @@ extension RecordState {
     /// Every feed row carries the turn it was written in, and both grow together: a binary search
     /// over tags finds the first row that `position` has not seen.
     private func position(
-        of zone: ZoneRow, at position: DatabasePosition, over rows: borrowing some RowReader
+        of zone: ZoneRow, at position: DatabasePosition, over rows: RowView
     ) throws(StoreError) -> FeedPosition? {
         var seen = zone.baseTag
         var unseen = zone.lastTag + 1

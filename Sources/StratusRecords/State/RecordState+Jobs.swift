@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordState {
     /// Rows one slice may touch, whatever its command asks for.
@@ -7,51 +8,54 @@ extension RecordState {
 
     mutating func apply(
         _ jobs: ContinueJobs, of command: Command, at position: EntryPosition,
-        mended: inout MendedLinks, over rows: inout some RowStore
+        mended: inout MendedLinks, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system || command.principal.kind == .administrator
         else { return .refused(RequestRefusal(.accessDenied)) }
         let time = position.time
         let budget = min(max(jobs.budget, 1), Self.jobBudgetMax)
-        var rowCount = try self.endAssets(at: position, budget: budget, over: &rows)
+        var rowCount = try self.endAssets(at: position, budget: budget, over: rows)
         var size = 0
         if rowCount < budget {
             rowCount += try self.askAfterReservations(
-                at: time, budget: budget - rowCount, over: &rows)
+                at: time, budget: budget - rowCount, over: rows)
         }
         while rowCount < budget, size < self.bounds.jobSizeMax,
-            let job = try self.nextJob(over: rows)
+            let job = try self.nextJob(over: rows.view)
         {
             let rest = budget - rowCount
             let work: JobWork
             switch job {
-            case .cascade: work = try self.cascade(job, budget: rest, at: time, over: &rows)
-            case .trim: work = JobWork(rowCount: try self.trim(job, budget: rest, over: &rows))
+            case .cascade: work = try self.cascade(job, budget: rest, at: time, over: rows)
+            case .trim: work = JobWork(rowCount: try self.trim(job, budget: rest, over: rows))
             case .purge(let zone, let hasAssets):
                 // Holders first: once the records are gone nobody knows of them.
                 if hasAssets, !self.bugs.contains(.purgeForgetsAssets),
-                    let holders = try self.purgeHolders(zone, budget: rest, at: time, over: &rows)
+                    let holders = try self.purgeHolders(zone, budget: rest, at: time, over: rows)
                 {
                     work = holders
                 } else {
-                    work = try self.purge(job, zone, budget: rest, over: &rows)
+                    work = try self.purge(job, zone, budget: rest, over: rows)
                 }
-            case .index(let job): work = try self.run(job, budget: rest, over: &rows)
-            case .dispatch: work = try self.dispatch(job, budget: rest, at: time, over: &rows)
-            case .recall: work = try self.recall(job, at: time, over: &rows)
+            case .index(let job): work = try self.run(job, budget: rest, over: rows)
+            case .dispatch: work = try self.dispatch(job, budget: rest, at: time, over: rows)
+            case .recall: work = try self.recall(job, at: time, over: rows)
             case .letter(_, let mail):
                 try rows.remove(.job, job.key)
                 try self.post(
-                    [try self.asItIsNow(mail, mended: &mended, over: rows)], at: time, into: &rows)
+                    [try self.asItIsNow(mail, mended: &mended, over: rows.view)], at: time,
+                    into: rows)
                 work = JobWork(rowCount: 1)
-            case .audit: work = try self.audit(job, budget: rest, at: time, over: &rows)
+            case .audit: work = try self.audit(job, budget: rest, at: time, over: rows)
             }
             // Even a job that finds nothing to do costs something.
             rowCount += max(1, work.rowCount)
             size += work.size
         }
-        var hasMore = try self.nextJob(over: rows) != nil
-        if !hasMore, let end = try Self.nextEnd(over: rows) { hasMore = end <= time.milliseconds }
+        var hasMore = try self.nextJob(over: rows.view) != nil
+        if !hasMore, let end = try Self.nextEnd(over: rows.view) {
+            hasMore = end <= time.milliseconds
+        }
         return .jobs(JobProgress(rowCount: rowCount, hasMore: hasMore))
     }
 
@@ -59,7 +63,7 @@ extension RecordState {
     private static let blockedJobCountMax = 256
 
     /// The first job that can be carried out now; while the outbox is full, one that posts nothing.
-    func nextJob(over rows: borrowing some RowReader) throws(StoreError) -> Job? {
+    func nextJob(over rows: RowView) throws(StoreError) -> Job? {
         let hasRoom = try self.office.hasRoom(over: rows)
         for (key, row) in try rows.rows(
             .job, from: [], to: [], limit: hasRoom ? 1 : Self.blockedJobCountMax)
@@ -74,7 +78,7 @@ extension RecordState {
 
     /// The zone a job works in, if it still is the one the job was made for.
     mutating func zone(
-        _ number: ZoneNumber, at place: JobPlace, over rows: borrowing some RowReader
+        _ number: ZoneNumber, at place: JobPlace, over rows: RowView
     ) throws(StoreError) -> (DatabaseRow, ZoneRow)? {
         guard let database = try self.cache.database(place.database, over: rows),
             let zone = try self.cache.zone(place.zone, in: database.number, over: rows),
@@ -92,12 +96,12 @@ extension RecordState {
     /// and whoever refers to it since, are spared. A referrer that VALIDATE references protect
     /// stays, its own reference dangling.
     private mutating func cascade(
-        _ job: Job, budget: Int, at time: HybridTime, over rows: inout some RowStore
+        _ job: Job, budget: Int, at time: HybridTime, over rows: Rows
     ) throws(StoreError) -> JobWork {
         guard case .cascade(let number, let place, let target, let before, let cursor) = job
         else { preconditionFailure("not a cascade") }
         try rows.remove(.job, job.key)
-        guard let (database, zone) = try self.zone(number, at: place, over: rows) else {
+        guard let (database, zone) = try self.zone(number, at: place, over: rows.view) else {
             return JobWork()
         }
         var edit = ZoneEdit(
@@ -111,7 +115,7 @@ extension RecordState {
         {
             let limit = min(budget - count, 128)
             let referrers = try edit.referrers(
-                of: top.target, .deleteSelf, after: top.cursor, limit: limit, over: rows)
+                of: top.target, .deleteSelf, after: top.cursor, limit: limit, over: rows.view)
             // Looking at a spared referrer is work too.
             count += max(1, referrers.count)
             // Where to go on in these referrers; nil: they are all looked at.
@@ -125,10 +129,10 @@ extension RecordState {
                 }
                 last = referrer.name
                 guard referrer.tag < top.before else { continue }
-                guard let record = try edit.record(referrer.name, over: rows) else { continue }
-                let counts = try edit.referrerCounts(of: record.name, over: rows)
+                guard let record = try edit.record(referrer.name, over: rows.view) else { continue }
+                let counts = try edit.referrerCounts(of: record.name, over: rows.view)
                 if counts.validate > 0 { continue }
-                let tag = try edit.delete(record, over: rows)
+                let tag = try edit.delete(record, over: rows.view)
                 if counts.deleteSelf > 0 { found.append((record.name, tag, "")) }
             }
             if let cursor { open.append((top.target, top.before, cursor)) }
@@ -139,11 +143,11 @@ extension RecordState {
                 .cascade(
                     number, place, target: rest.target, before: rest.before, cursor: rest.cursor))
         }
-        let schema = try self.cache.schema(place.database.container, over: rows)
+        let schema = try self.cache.schema(place.database.container, over: rows.view)
         try edit.flush(
-            into: &rows, cache: &self.cache, schema: schema,
+            into: rows, cache: &self.cache, schema: schema,
             tombstoneCountMin: RecordRules.standard.tombstoneCountMin)
-        try self.post(edit.mails, at: time, into: &rows)
+        try self.post(edit.mails, at: time, into: rows)
         return JobWork(rowCount: count, size: edit.touchedSize)
     }
 
@@ -151,17 +155,18 @@ extension RecordState {
 
     /// Drops a zone's oldest tombstones. Whoever has not seen them would miss a deletion, so the
     /// oldest valid position moves with them.
-    private mutating func trim(_ job: Job, budget: Int, over rows: inout some RowStore)
+    private mutating func trim(_ job: Job, budget: Int, over rows: Rows)
         throws(StoreError) -> Int
     {
         guard case .trim(let number, let place, let keep, var cursor) = job else {
             preconditionFailure("not a trim")
         }
         try rows.remove(.job, job.key)
-        guard case (let database, var zone)? = try self.zone(number, at: place, over: rows) else {
+        guard case (let database, var zone)? = try self.zone(number, at: place, over: rows.view)
+        else {
             return 0
         }
-        let found = try rows.rows(
+        let found = try rows.view.rows(
             .feed, from: Keys.feed(number, ChangeTag(cursor.raw + 1)),
             to: Keys.end(of: Keys.zoneStart(number)), limit: budget)
         for (key, row) in found where zone.tombstoneCount > keep {
@@ -187,13 +192,13 @@ extension RecordState {
     // MARK: Zones that are gone
 
     private mutating func purge(
-        _ job: Job, _ number: ZoneNumber, budget: Int, over rows: inout some RowStore
+        _ job: Job, _ number: ZoneNumber, budget: Int, over rows: Rows
     ) throws(StoreError) -> JobWork {
         let start = Keys.zoneStart(number)
         let end = Keys.end(of: start)
         var work = JobWork()
         for table in [Table.record, .feed, .reference, .index] {
-            let found = try rows.keys(
+            let found = try rows.view.keys(
                 table, from: start, to: end, limit: budget - work.rowCount,
                 sizeMax: self.bounds.jobSizeMax - work.size)
             for key in found.keys { try rows.remove(table, key) }

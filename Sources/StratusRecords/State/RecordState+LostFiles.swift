@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // Files of which no node has a sound copy.
 extension RecordState {
@@ -8,7 +9,7 @@ extension RecordState {
     private static let lostZoneCountMax = 10_000
 
     func lostFiles(
-        _ ask: LostFilesAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: LostFilesAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         let found = try AssetRows.page(
@@ -34,7 +35,7 @@ extension RecordState {
     }
 
     private static func holder(
-        of asset: AssetID, in database: DatabaseNumber, over rows: borrowing some RowReader
+        of asset: AssetID, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> LostFile.Holder? {
         let start = AssetKeys.holders(of: asset)
         guard

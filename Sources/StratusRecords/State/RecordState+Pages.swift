@@ -1,12 +1,13 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 extension RecordState {
     /// `records/query`: a page of one zone, or of every zone of the database.
     mutating func page(
         _ ask: QueryPageAsk, _ principal: Principal, within time: ReadTime?, _ meter: ReadMeter,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> Bytes {
         func refused(_ refusal: RequestRefusal) -> Bytes { RecordAnswer.refused(refusal).encoded() }
         if ask.predicate.recordType == Self.userType {

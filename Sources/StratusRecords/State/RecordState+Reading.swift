@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 extension RecordState {
     /// Bytes of rows in one answer. What does not fit is asked for again.
@@ -15,7 +16,7 @@ extension RecordState {
     ///   own, and end it by `time`.
     mutating func answer(
         _ query: Query, within time: ReadTime?, _ meter: ReadMeter,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> QueryAnswer {
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
@@ -112,7 +113,7 @@ extension RecordState {
 
     private mutating func lookup(
         _ ask: RecordLookup, _ principal: Principal, _ meter: ReadMeter,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> Bytes {
         func refused(_ refusal: RequestRefusal) -> Bytes {
             RecordAnswer.refused(refusal).encoded()
@@ -180,7 +181,7 @@ extension RecordState {
     ///   read no further than its head, so that its size does not show.
     private static func visibleRow(
         _ key: Bytes, hides: Bool, in database: DatabaseID, _ principal: Principal,
-        _ schema: Schema?, over rows: borrowing some RowReader
+        _ schema: Schema?, over rows: RowView
     ) throws(StoreError) -> Bytes? {
         if hides {
             guard let head = try rows.head(.record, key, sizeMax: Self.headSizeMax),
@@ -207,7 +208,7 @@ extension RecordState {
     }
 
     /// Nil for reserved zones too.
-    mutating func liveZone(_ name: String, of id: DatabaseID, over rows: borrowing some RowReader)
+    mutating func liveZone(_ name: String, of id: DatabaseID, over rows: RowView)
         throws(StoreError) -> ZoneRow?
     {
         guard !ZoneID.isReserved(name), let database = try self.cache.database(id, over: rows),
@@ -217,7 +218,7 @@ extension RecordState {
     }
 
     /// Every live zone of a database but the reserved ones, by name.
-    func liveZones(of id: DatabaseID, over rows: borrowing some RowReader) throws(StoreError)
+    func liveZones(of id: DatabaseID, over rows: RowView) throws(StoreError)
         -> [(name: String, zone: ZoneRow)]
     {
         guard let database = try StoredRows.database(id, over: rows) else { return [] }
@@ -241,7 +242,7 @@ extension RecordState {
     /// it was ever written.
     private func zonePage(
         of id: DatabaseID, after: String?, limit: Int, _ meter: ReadMeter,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         var zones: [ZoneAnswer] = []
         var last = after
@@ -281,7 +282,7 @@ extension RecordState {
     }
 
     private func zones(
-        of id: DatabaseID, names: [String]?, over rows: borrowing some RowReader
+        of id: DatabaseID, names: [String]?, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         if let names {
             let database = try StoredRows.database(id, over: rows)

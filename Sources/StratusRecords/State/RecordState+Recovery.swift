@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Recovery of a partition that goes on from one replica after its majority was lost (decision
 /// 0220).
@@ -26,13 +27,13 @@ extension RecordState {
 
     /// One entry, however many zones there are: until it is done nothing may be read or written.
     mutating func recover(
-        _ command: Command, over rows: inout some RowStore
+        _ command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system else {
             return .refused(RequestRefusal(.accessDenied))
         }
         self.cache.forget()
-        var counters = try StoredRows.counters(over: rows)
+        var counters = try StoredRows.counters(over: rows.view)
         counters.tagFloor = Self.lifted(counters.tagFloor)
         if !self.bugs.contains(.newDatabaseNotLifted) {
             // As far as a database comes that every recovery so far has lifted.
@@ -41,7 +42,7 @@ extension RecordState {
         counters.eventFloor += Self.eventStride
         try rows.put(.database, Keys.counters, counters.encoded())
         let start = Keys.allDatabases
-        for (key, row) in try rows.rows(
+        for (key, row) in try rows.view.rows(
             .database, from: start, to: Keys.end(of: start), limit: .max)
         {
             var database = try decodingRow("database") { () throws(DecodingError) in
@@ -50,26 +51,28 @@ extension RecordState {
             guard let id = Keys.database(decoding: key) else {
                 throw StoreError(.unreadable, "database")
             }
-            try self.recover(&database, id, over: &rows)
-            try Self.liftEvents(of: database.number, over: &rows)
+            try self.recover(&database, id, over: rows)
+            try Self.liftEvents(of: database.number, over: rows)
             try rows.put(.database, key, database.encoded())
         }
-        try self.office.recover(over: &rows)
+        try self.office.recover(over: rows)
         return .recovered
     }
 
     private func recover(
-        _ database: inout DatabaseRow, _ id: DatabaseID, over rows: inout some RowStore
+        _ database: inout DatabaseRow, _ id: DatabaseID, over rows: Rows
     ) throws(StoreError) {
         let start = Keys.zonePrefix(database.number)
-        for (key, row) in try rows.rows(.zone, from: start, to: Keys.end(of: start), limit: .max) {
+        for (key, row) in try rows.view.rows(
+            .zone, from: start, to: Keys.end(of: start), limit: .max)
+        {
             guard let name = String(validating: key.dropFirst(start.count), as: UTF8.self) else {
                 throw StoreError(.unreadable, "zone")
             }
             var zone = try StoredRows.zone(decoding: row)
             if self.bugs.contains(.lostTokensHonoured) { continue }
             zone.lastTag = Self.lifted(zone.lastTag)
-            if name != ZoneID.defaultName { try self.expire(&zone, name, of: id, over: &rows) }
+            if name != ZoneID.defaultName { try self.expire(&zone, name, of: id, over: rows) }
             if zone.turn != 0 {
                 try rows.remove(.zone, Keys.turn(database.number, zone.turn))
                 zone.turn += Self.turnStride
@@ -77,7 +80,7 @@ extension RecordState {
             }
             try rows.put(.zone, key, zone.encoded())
         }
-        try self.liftKeys(of: database.number, id, over: &rows)
+        try self.liftKeys(of: database.number, id, over: rows)
         database.oldestTurn = Self.lifted(database.turn, by: Self.turnStride)
         database.turn += Self.turnStride
         database.tagFloor = Self.lifted(database.tagFloor)
@@ -86,11 +89,12 @@ extension RecordState {
     /// Passes over the versions of keys that may have been lost: a gateway may still seal under one
     /// of them, and no other key may ever have its number.
     private func liftKeys(
-        of database: DatabaseNumber, _ id: DatabaseID, over rows: inout some RowStore
+        of database: DatabaseNumber, _ id: DatabaseID, over rows: Rows
     ) throws(StoreError) {
         let start = AssetKeys.databaseKeys(database)
-        let isKeyed = try !rows.keys(.key, from: start, to: Keys.end(of: start), limit: 1).isEmpty
-        let newest = try AssetRows.newestKey(of: database, over: rows)?.version ?? 0
+        let isKeyed = try !rows.view.keys(.key, from: start, to: Keys.end(of: start), limit: 1)
+            .isEmpty
+        let newest = try AssetRows.newestKey(of: database, over: rows.view)?.version ?? 0
         guard isKeyed, newest < .max - Self.keyStride else { return }
         try rows.put(
             .key, AssetKeys.databaseKey(database, (newest / Self.keyStride + 1) * Self.keyStride),
@@ -101,7 +105,7 @@ extension RecordState {
     /// every client begins again. The existing tombstones no longer tell anybody anything.
     private func expire(
         _ zone: inout ZoneRow, _ name: String, of database: DatabaseID,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) {
         if !zone.isDeleted, zone.tombstoneCount > 0 {
             let trim = Job.trim(
@@ -114,7 +118,7 @@ extension RecordState {
 
     /// Moves the events of a database, and what stands at them, beyond all that may have been lost.
     private static func liftEvents(
-        of database: DatabaseNumber, over rows: inout some RowStore
+        of database: DatabaseNumber, over rows: Rows
     ) throws(StoreError) {
         if let row = try rows.row(.subscription, Keys.watch(database)) {
             var watch = try decodingRow("watch") { () throws(DecodingError) in
@@ -122,7 +126,7 @@ extension RecordState {
             }
             // Above the last one: what was moved already is not met again.
             let end = Keys.event(database, watch.nextEvent)
-            try Self.eachRow(.event, Keys.event(database, 0), end, over: &rows) {
+            try Self.eachRow(.event, Keys.event(database, 0), end, over: rows) {
                 (key, row, rows) throws(StoreError) in
                 let number = try Keys.number(key, at: 4)
                 try rows.remove(.event, key)
@@ -154,7 +158,7 @@ extension RecordState {
                 }
             }
             let start = Keys.subscriptionRows(kind, of: database)
-            try Self.eachRow(.subscription, start, Keys.end(of: start), over: &rows) {
+            try Self.eachRow(.subscription, start, Keys.end(of: start), over: rows) {
                 (key, row, rows) throws(StoreError) in
                 let lifted = try decodingRow("subscription") { () throws(DecodingError) in
                     try lift(row)
@@ -165,14 +169,14 @@ extension RecordState {
     }
 
     /// All rows of a range, a page at a time.
-    private static func eachRow<Rows: RowStore>(
-        _ table: Table, _ start: Bytes, _ end: Bytes, over rows: inout Rows,
-        _ change: (_ key: Bytes, _ row: Bytes, _ rows: inout Rows) throws(StoreError) -> Void
+    private static func eachRow(
+        _ table: Table, _ start: Bytes, _ end: Bytes, over rows: Rows,
+        _ change: (_ key: Bytes, _ row: Bytes, _ rows: Rows) throws(StoreError) -> Void
     ) throws(StoreError) {
         var next = start
         while true {
-            let page = try rows.rows(table, from: next, to: end, limit: Self.rowPage)
-            for (key, row) in page { try change(key, row, &rows) }
+            let page = try rows.view.rows(table, from: next, to: end, limit: Self.rowPage)
+            for (key, row) in page { try change(key, row, rows) }
             guard page.count == Self.rowPage, let last = page.last else { return }
             next = last.key + [0]
         }

@@ -1,27 +1,28 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // Files that are sealed anew, and the keys that nothing needs any more.
 extension RecordState {
     mutating func apply(
         _ replace: ReplaceBody, of command: Command, at position: EntryPosition,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         if position.time.milliseconds > replace.orphanAfterMilliseconds {
             return .bodyReplaced(.late)
         }
-        guard let database = try self.cache.database(replace.database, over: rows),
-            let asset = try AssetRows.asset(replace.asset, over: rows),
+        guard let database = try self.cache.database(replace.database, over: rows.view),
+            let asset = try AssetRows.asset(replace.asset, over: rows.view),
             asset.database == database.number
         else { return .bodyReplaced(.gone) }
         // The same command under another identity.
         if asset.body == replace.body { return .bodyReplaced(.replaced) }
-        guard let newest = try AssetRows.newestKey(of: database.number, over: rows),
+        guard let newest = try AssetRows.newestKey(of: database.number, over: rows.view),
             newest.version == replace.keyVersion, newest.key != nil
         else { return .bodyReplaced(.keyMissing) }
         guard asset.body == replace.old, asset.keyVersion < replace.keyVersion,
-            let old = try AssetRows.body(asset.body, over: rows)
+            let old = try AssetRows.body(asset.body, over: rows.view)
         else { return .bodyReplaced(.changed) }
         guard try rows.row(.body, BodyCoding.key(of: replace.body)) == nil else {
             return .bodyReplaced(.taken)
@@ -31,29 +32,29 @@ extension RecordState {
             return .bodyReplaced(.differs)
         }
         let new = replace.manifest(of: database.number.raw, namedAt: position.index)
-        try AssetRows.write(new, into: &rows)
+        try AssetRows.write(new, into: rows)
         self.bodyChanges.append(.named(new))
         if !self.bugs.contains(.replacedBodyKept) {
             _ = try AssetRows.drop(
-                asset.body, at: position.index, changes: &self.bodyChanges, in: &rows)
+                asset.body, at: position.index, changes: &self.bodyChanges, in: rows)
         }
         var changed = asset
         changed.body = replace.body
         if !self.bugs.contains(.replacedKeyKept) { changed.keyVersion = replace.keyVersion }
-        try AssetRows.change(replace.asset, from: asset, to: changed, in: &rows)
+        try AssetRows.change(replace.asset, from: asset, to: changed, in: rows)
         return .bodyReplaced(.replaced)
     }
 
     mutating func apply(
-        _ retire: RetireKeys, of command: Command, over rows: inout some RowStore
+        _ retire: RetireKeys, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
-        guard let database = try self.cache.database(retire.database, over: rows),
-            let newest = try AssetRows.newestKey(of: database.number, over: rows)
+        guard let database = try self.cache.database(retire.database, over: rows.view),
+            let newest = try AssetRows.newestKey(of: database.number, over: rows.view)
         else { return .resealed(ResealedFields(count: 0, olderKeyCount: 0)) }
         // Version 0 is the secret of equal files, and no key of a file.
         func older(than version: UInt32) throws(StoreError) -> [Bytes] {
-            try rows.keys(
+            try rows.view.keys(
                 .key, from: AssetKeys.databaseKey(database.number, 1),
                 to: AssetKeys.databaseKey(database.number, version), limit: .max)
         }
@@ -68,7 +69,7 @@ extension RecordState {
     private static let olderFileRowCountMax = 500
 
     mutating func olderFiles(
-        _ ask: OlderFilesAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: OlderFilesAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         var page = OlderFiles(files: [], next: nil)

@@ -1,17 +1,18 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // Keys of databases that are wrapped anew under a newer key of their container.
 extension RecordState {
     /// - Returns: the key that stands afterwards, or none.
-    mutating func apply(_ rewrap: RewrapKey, of command: Command, over rows: inout some RowStore)
+    mutating func apply(_ rewrap: RewrapKey, of command: Command, over rows: Rows)
         throws(StoreError) -> RecordOutcome
     {
         guard command.principal.isStratus, rewrap.new.isBounded else {
             return .refused(RequestRefusal(.accessDenied))
         }
-        guard let database = try self.cache.database(rewrap.database, over: rows),
-            var row = try AssetRows.key(rewrap.version, of: database.number, over: rows)
+        guard let database = try self.cache.database(rewrap.database, over: rows.view),
+            var row = try AssetRows.key(rewrap.version, of: database.number, over: rows.view)
         else { return .key(DatabaseKey(version: rewrap.version, key: nil)) }
         // An erasure may have destroyed it, or another run was faster.
         if row.key == rewrap.old {
@@ -27,7 +28,7 @@ extension RecordState {
     static let wrappedKeyCountMax = 100
 
     func wrappedKeys(
-        _ ask: WrappedKeysAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: WrappedKeysAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         let found = try rows.rows(

@@ -1,13 +1,14 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 extension RecordState {
     /// Changes the copy of a container's schema that this partition holds.
     mutating func apply(
-        _ change: SchemaCommand, of command: Command, over rows: inout some RowStore
+        _ change: SchemaCommand, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
-        let held = try self.cache.schema(command.container, over: rows)
+        let held = try self.cache.schema(command.container, over: rows.view)
         switch change {
         case .install(let schema):
             let heldVersion = held?.schema.version ?? 0
@@ -15,7 +16,7 @@ extension RecordState {
             if let reason = SchemaRules.check(schema) {
                 return .refused(RequestRefusal(.schemaConflict, reason))
             }
-            return try self.install(schema, over: held, of: command.container, rows: &rows)
+            return try self.install(schema, over: held, of: command.container, rows: rows)
         case .extend(let types):
             let schema = held?.schema ?? Schema()
             if command.container.environment == .production,
@@ -29,7 +30,7 @@ extension RecordState {
             case .success(let extended) where extended.version == schema.version:
                 return .schema(version: schema.version)
             case .success(let extended):
-                return try self.install(extended, over: held, of: command.container, rows: &rows)
+                return try self.install(extended, over: held, of: command.container, rows: rows)
             }
         }
     }
@@ -37,13 +38,13 @@ extension RecordState {
     /// Takes a newer schema, and leaves to jobs what its indexes ask for.
     private mutating func install(
         _ schema: Schema, over held: IndexedSchema?, of container: ContainerReference,
-        rows: inout some RowStore
+        rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         let isReset = held.map { SchemaRules.isReset(from: $0.schema, to: schema) } ?? false
         if !isReset, let reason = held?.conflict(with: schema) {
             return .refused(RequestRefusal(.schemaConflict, reason))
         }
-        let isEmpty = isReset ? true : try Self.hasNoRecord(of: container, over: rows)
+        let isEmpty = isReset ? true : try Self.hasNoRecord(of: container, over: rows.view)
         var indexed = held ?? IndexedSchema()
         let dropped = indexed.install(
             schema,
@@ -83,7 +84,7 @@ extension RecordState {
     /// Whether no live zone of the container holds a live record: there is nothing to index then.
     /// Deleted zones are purged with their index rows.
     private static func hasNoRecord(
-        of container: ContainerReference, over rows: borrowing some RowReader
+        of container: ContainerReference, over rows: RowView
     ) throws(StoreError) -> Bool {
         var rest = Self.emptyZoneCountMax
         for scope in [DatabaseScope.public, .private] {

@@ -1,27 +1,28 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 // Encrypted fields that are sealed anew.
 extension RecordState {
-    mutating func apply(_ reseal: ResealFields, of command: Command, over rows: inout some RowStore)
+    mutating func apply(_ reseal: ResealFields, of command: Command, over rows: Rows)
         throws(StoreError) -> RecordOutcome
     {
         guard command.principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
-        guard let database = try self.cache.database(reseal.database, over: rows),
-            let newest = try AssetRows.newestKey(of: database.number, over: rows)
+        guard let database = try self.cache.database(reseal.database, over: rows.view),
+            let newest = try AssetRows.newestKey(of: database.number, over: rows.view)
         else { return .resealed(ResealedFields(count: 0, olderKeyCount: 0)) }
         var count: UInt64 = 0
         if !reseal.items.isEmpty, newest.key != nil,
-            let zone = try self.cache.zone(reseal.zone, in: database.number, over: rows),
+            let zone = try self.cache.zone(reseal.zone, in: database.number, over: rows.view),
             !zone.isDeleted
         {
             let id = ZoneID(name: reseal.zone, owner: reseal.database.owner)
             for item in reseal.items
-            where try Self.replace(item, in: zone.number, id, under: newest.version, over: &rows) {
+            where try Self.replace(item, in: zone.number, id, under: newest.version, over: rows) {
                 count += 1
             }
         }
-        let older = try rows.keys(
+        let older = try rows.view.keys(
             .key, from: AssetKeys.databaseKey(database.number, 1),
             to: AssetKeys.databaseKey(database.number, newest.version), limit: .max)
         return .resealed(ResealedFields(count: count, olderKeyCount: UInt64(older.count)))
@@ -30,9 +31,9 @@ extension RecordState {
     /// - Returns: false where the record is not as it was when its values were sealed anew.
     private static func replace(
         _ item: ResealFields.Item, in number: ZoneNumber, _ zone: ZoneID, under version: UInt32,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> Bool {
-        let (row, size) = try StoredRows.record(item.record, of: number, in: zone, over: rows)
+        let (row, size) = try StoredRows.record(item.record, of: number, in: zone, over: rows.view)
         guard var record = row?.live, record.tag == item.tag, !item.fields.isEmpty else {
             return false
         }
@@ -59,7 +60,7 @@ extension RecordState {
     private static let sealedStep = 4
 
     mutating func sealedRecords(
-        _ ask: SealedAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: SealedAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
         var page = SealedPage(records: [], next: nil)

@@ -1,9 +1,10 @@
 import StratusModel
+import StratusRows
 
 /// How much a database holds, and whether it may hold more.
 extension RecordState {
     /// Exact, from at most four rows. The key-value store is not counted.
-    mutating func held(by database: DatabaseRow, over rows: borrowing some RowReader)
+    mutating func held(by database: DatabaseRow, over rows: RowView)
         throws(StoreError) -> StorageUse
     {
         var held = database.heldElsewhere
@@ -17,7 +18,7 @@ extension RecordState {
     }
 
     mutating func use(
-        of id: DatabaseID, _ principal: Principal, over rows: borrowing some RowReader
+        of id: DatabaseID, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard AccessRules.maySeeUse(of: id, principal) else {
             return .refused(RequestRefusal(.accessDenied))
@@ -35,7 +36,7 @@ extension RecordState {
     /// The records of the next zones of this partition, whatever their database. Zones that are
     /// deleted are not counted, although jobs may still remove their records.
     func heldRecords(
-        _ ask: HeldRecordsAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: HeldRecordsAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.kind == .system else { return .refused(RequestRefusal(.accessDenied)) }
         let limit = min(max(1, ask.limit), Self.heldRecordsRowCountMax)
@@ -53,7 +54,7 @@ extension RecordState {
     /// Bytes by which the zone of `edit` may grow; nil: there is no quota. Negative where the
     /// database holds more than its quota already.
     mutating func room(
-        for modify: ModifyRecords, in edit: ZoneEdit, over rows: borrowing some RowReader
+        for modify: ModifyRecords, in edit: ZoneEdit, over rows: RowView
     ) throws(StoreError) -> Int64? {
         let most = modify.rules.databaseSizeMax
         if most == 0 { return nil }

@@ -1,9 +1,10 @@
 import StratusModel
+import StratusRows
 
 extension RecordState {
     /// `zones/modify`: in order, each on its own.
     mutating func apply(
-        _ modify: ModifyZones, of command: Command, over rows: inout some RowStore
+        _ modify: ModifyZones, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard AccessRules.mayUse(modify.database, command.principal) else {
             return .refused(RequestRefusal(.accessDenied))
@@ -12,7 +13,7 @@ extension RecordState {
         if modify.operations.count > Self.operationCountMax {
             return .refused(RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
         }
-        if let refusal = try self.checkPlaces(modify, over: rows) { return .refused(refusal) }
+        if let refusal = try self.checkPlaces(modify, over: rows.view) { return .refused(refusal) }
         var named: Set<String> = []
         var results: [ZoneResult] = []
         for operation in modify.operations {
@@ -21,8 +22,8 @@ extension RecordState {
                 continue
             }
             switch operation.kind {
-            case .create: results.append(try self.create(operation, modify, over: &rows))
-            case .delete: results.append(try self.delete(operation, modify, over: &rows))
+            case .create: results.append(try self.create(operation, modify, over: rows))
+            case .delete: results.append(try self.delete(operation, modify, over: rows))
             }
         }
         return .zones(results)
@@ -30,7 +31,7 @@ extension RecordState {
 
     /// Refuses zones that are in another part of the database.
     private mutating func checkPlaces(
-        _ modify: ModifyZones, over rows: borrowing some RowReader
+        _ modify: ModifyZones, over rows: RowView
     ) throws(StoreError) -> RequestRefusal? {
         let database = modify.database
         for operation in modify.operations {
@@ -58,16 +59,16 @@ extension RecordState {
     }
 
     private mutating func create(
-        _ operation: ModifyZones.Operation, _ modify: ModifyZones, over rows: inout some RowStore
+        _ operation: ModifyZones.Operation, _ modify: ModifyZones, over rows: Rows
     ) throws(StoreError) -> ZoneResult {
         var numbers = NumberDraw()
         var database: DatabaseRow
-        if let known = try self.cache.database(modify.database, over: rows) {
+        if let known = try self.cache.database(modify.database, over: rows.view) {
             database = known
         } else {
-            database = try numbers.database(over: rows)
+            database = try numbers.database(over: rows.view)
         }
-        let before = try self.cache.zone(operation.zone, in: database.number, over: rows)
+        let before = try self.cache.zone(operation.zone, in: database.number, over: rows.view)
         if let before, !before.isDeleted {
             return modify.rules.flags.contains(.existingZoneIsRefused)
                 ? .refused(.exists) : .created(before.summary(name: operation.zone))
@@ -77,27 +78,27 @@ extension RecordState {
         // hand must match nothing.
         let base = max(before?.lastTag ?? 0, database.tagFloor, modify.tagFloor)
         var zone = ZoneRow(
-            number: try numbers.zone(over: rows), incarnation: operation.drawnIncarnation,
+            number: try numbers.zone(over: rows.view), incarnation: operation.drawnIncarnation,
             baseTag: base)
         zone.turn = before?.turn ?? 0
         database.zoneCount += 1
         if before != nil { database.deletedZoneCount -= 1 }
-        try database.advance(to: operation.zone, &zone, in: &rows)
-        try numbers.write(into: &rows)
-        try self.write(zone, operation.zone, database, modify.database, into: &rows)
+        try database.advance(to: operation.zone, &zone, in: rows)
+        try numbers.write(into: rows)
+        try self.write(zone, operation.zone, database, modify.database, into: rows)
         return .created(zone.summary(name: operation.zone))
     }
 
     private mutating func delete(
-        _ operation: ModifyZones.Operation, _ modify: ModifyZones, over rows: inout some RowStore
+        _ operation: ModifyZones.Operation, _ modify: ModifyZones, over rows: Rows
     ) throws(StoreError) -> ZoneResult {
-        guard var database = try self.cache.database(modify.database, over: rows),
-            var zone = try self.cache.zone(operation.zone, in: database.number, over: rows),
+        guard var database = try self.cache.database(modify.database, over: rows.view),
+            var zone = try self.cache.zone(operation.zone, in: database.number, over: rows.view),
             !zone.isDeleted
         else { return .refused(.notFound) }
         let purge = Job.purge(zone.number, hasAssets: zone.assetRecordCount > 0)
         try rows.put(.job, purge.key, purge.encoded())
-        try database.advance(to: operation.zone, &zone, in: &rows)
+        try database.advance(to: operation.zone, &zone, in: rows)
         zone.isDeleted = true
         zone.held = .none
         zone.assetRecordCount = 0
@@ -105,15 +106,15 @@ extension RecordState {
         database.zoneCount -= 1
         database.deletedZoneCount += 1
         if database.deletedZoneCount > self.bounds.deletedZoneCountMax {
-            try self.forgetOldestDeleted(&database, over: &rows)
+            try self.forgetOldestDeleted(&database, over: rows)
         }
-        try self.write(zone, operation.zone, database, modify.database, into: &rows)
+        try self.write(zone, operation.zone, database, modify.database, into: rows)
         return .deleted
     }
 
     private mutating func write(
         _ zone: ZoneRow, _ name: String, _ database: DatabaseRow, _ id: DatabaseID,
-        into rows: inout some RowStore
+        into rows: Rows
     ) throws(StoreError) {
         try rows.put(.zone, Keys.zone(database.number, name), zone.encoded())
         try rows.put(.database, Keys.database(id), database.encoded())
@@ -121,28 +122,28 @@ extension RecordState {
         self.cache.remember(database, of: id)
         guard
             var news = try NewsEdit(
-                database.number, cache: &self.cache, bugs: self.bugs, over: rows)
+                database.number, cache: &self.cache, bugs: self.bugs, over: rows.view)
         else {
             return
         }
-        try news.mark(name, zone.lastTag, into: &rows)
-        try news.flush(into: &rows, cache: &self.cache)
+        try news.mark(name, zone.lastTag, into: rows)
+        try news.flush(into: rows, cache: &self.cache)
     }
 
     /// Drops the oldest deleted zone from the feed; positions that have not seen it expire.
     private mutating func forgetOldestDeleted(
-        _ database: inout DatabaseRow, over rows: inout some RowStore
+        _ database: inout DatabaseRow, over rows: Rows
     ) throws(StoreError) {
         // Zones that live on where they last changed lie between. A bound on how many are passed
         // keeps a delete's cost bounded, and a later delete finds what this one does not.
-        let turns = try rows.rows(
+        let turns = try rows.view.rows(
             .zone, from: Keys.turn(database.number, database.oldestTurn),
             to: Keys.turn(database.number, database.turn), limit: 1_000)
         for (key, row) in turns {
             guard let name = String(validating: row, as: UTF8.self) else {
                 throw StoreError(.unreadable, "turn")
             }
-            guard let zone = try StoredRows.zone(name, in: database.number, over: rows),
+            guard let zone = try StoredRows.zone(name, in: database.number, over: rows.view),
                 zone.isDeleted
             else { continue }
             try rows.remove(.zone, key)

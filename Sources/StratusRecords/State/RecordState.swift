@@ -1,5 +1,6 @@
 import StratusModel
 import StratusQuery
+import StratusRows
 
 /// The replicated state of records: what a command does to rows, and what a query reads from them.
 ///
@@ -60,7 +61,7 @@ package struct RecordState: Sendable {
     mutating func takeBodyChanges() -> [BodyChange] { self.bodyChanges.take() }
 
     mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
         guard
             let body = try? RecordCommand(decoding: command.body, container: command.container)
@@ -74,48 +75,48 @@ package struct RecordState: Sendable {
             {
                 self.hasErased = true
             }
-            return try self.apply(modify, of: command, at: position.time, over: &rows)
+            return try self.apply(modify, of: command, at: position.time, over: rows)
         case .continueJobs(let jobs):
             var mended = MendedLinks(0)
             let progress = try self.apply(
-                jobs, of: command, at: position, mended: &mended, over: &rows)
+                jobs, of: command, at: position, mended: &mended, over: rows)
             return Outcome(
                 .decided, body: progress.encoded(of: body.kind), detail: mended.detail)
         case .modifyZones(let modify):
-            outcome = try self.apply(modify, of: command, over: &rows)
-        case .schema(let change): outcome = try self.apply(change, of: command, over: &rows)
+            outcome = try self.apply(modify, of: command, over: rows)
+        case .schema(let change): outcome = try self.apply(change, of: command, over: rows)
         case .eraseDatabase(let erase):
-            outcome = try self.apply(erase, of: command, over: &rows)
+            outcome = try self.apply(erase, of: command, over: rows)
         case .reserveReferences(let reserve):
-            outcome = try self.apply(reserve, of: command, over: &rows)
-        case .recover: outcome = try self.recover(command, over: &rows)
+            outcome = try self.apply(reserve, of: command, over: rows)
+        case .recover: outcome = try self.recover(command, over: rows)
         case .modifySubscriptions(let modify):
-            outcome = try self.apply(modify, of: command, over: &rows)
+            outcome = try self.apply(modify, of: command, over: rows)
         case .followNews(let follow):
-            outcome = try self.apply(follow, of: command, at: position.time, over: &rows)
-        case .auditLinks(let audit): outcome = try self.apply(audit, of: command, over: &rows)
+            outcome = try self.apply(follow, of: command, at: position.time, over: rows)
+        case .auditLinks(let audit): outcome = try self.apply(audit, of: command, over: rows)
         case .pinAsset(let pin):
-            outcome = try self.apply(pin, of: command, at: position, over: &rows)
+            outcome = try self.apply(pin, of: command, at: position, over: rows)
         case .holdAssets(let hold):
-            outcome = try self.apply(hold, of: command, at: position, over: &rows)
-        case .putKey(let put): outcome = try self.apply(put, of: command, over: &rows)
+            outcome = try self.apply(hold, of: command, at: position, over: rows)
+        case .putKey(let put): outcome = try self.apply(put, of: command, over: rows)
         case .modifyKeyValues(let modify):
-            outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
+            outcome = try self.apply(modify, of: command, at: position.time, over: rows)
         case .modifyDocuments(let modify):
-            outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
+            outcome = try self.apply(modify, of: command, at: position.time, over: rows)
         case .resealFields(let reseal):
-            outcome = try self.apply(reseal, of: command, over: &rows)
+            outcome = try self.apply(reseal, of: command, over: rows)
         case .replaceBody(let replace):
-            outcome = try self.apply(replace, of: command, at: position, over: &rows)
-        case .retireKeys(let retire): outcome = try self.apply(retire, of: command, over: &rows)
-        case .rewrapKey(let rewrap): outcome = try self.apply(rewrap, of: command, over: &rows)
+            outcome = try self.apply(replace, of: command, at: position, over: rows)
+        case .retireKeys(let retire): outcome = try self.apply(retire, of: command, over: rows)
+        case .rewrapKey(let rewrap): outcome = try self.apply(rewrap, of: command, over: rows)
         // Whoever applies commands does it.
         case .forgetOutcomes: outcome = .jobs(JobProgress(rowCount: 0, hasMore: false))
         case .findBody(let find):
-            outcome = try self.apply(find, of: command, at: position, over: &rows)
+            outcome = try self.apply(find, of: command, at: position, over: rows)
         case .loseBody(let lose):
-            outcome = try self.apply(lose, of: command, at: position, over: &rows)
-        case .noteBuckets(let note): outcome = try self.apply(note, of: command, over: &rows)
+            outcome = try self.apply(lose, of: command, at: position, over: rows)
+        case .noteBuckets(let note): outcome = try self.apply(note, of: command, over: rows)
         }
         return Outcome(.decided, body: outcome.encoded(of: body.kind))
     }
@@ -124,40 +125,40 @@ package struct RecordState: Sendable {
 
     private mutating func apply(
         _ modify: ModifyRecords, of command: Command, at time: HybridTime,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> Outcome {
-        let schema = try self.cache.schema(command.container, over: rows)
+        let schema = try self.cache.schema(command.container, over: rows.view)
         if let refusal = Self.check(modify, by: command.principal, command.schemaVersion, schema) {
             return Self.refused(refusal)
         }
         var numbers = NumberDraw()
-        let (place, known) = try self.edit(of: modify, at: time, numbers: &numbers, over: rows)
+        let (place, known) = try self.edit(of: modify, at: time, numbers: &numbers, over: rows.view)
         guard let edit = place else {
             return Self.refused(RequestRefusal(.zoneNotFound, modify.zone))
         }
         var batch = RecordBatch(
             modify, edit: edit, schema: schema?.schema, principal: command.principal,
             sizeMax: self.bounds.modifySizeMax,
-            room: try self.room(for: modify, in: edit, over: rows))
+            room: try self.room(for: modify, in: edit, over: rows.view))
         batch.deadlineMilliseconds = command.deadlineMilliseconds
         if modify.database.recordBucket != nil {
-            batch.hasOutboxRoom = try self.office.hasRoom(over: rows)
+            batch.hasOutboxRoom = try self.office.hasRoom(over: rows.view)
         }
-        let isKept = try batch.run(over: rows)
+        let isKept = try batch.run(over: rows.view)
         let isChanged = isKept && batch.edit.hasChanges
         if isChanged {
             for text in modify.words {
                 batch.edit.words[text.recordName, default: [:]][text.field] = text.words
             }
             if numbers.isDrawn {
-                try numbers.write(into: &rows)
+                try numbers.write(into: rows)
                 try rows.put(.database, Keys.database(modify.database), edit.database.encoded())
                 self.cache.remember(edit.database, of: modify.database)
             }
             try batch.edit.flush(
-                into: &rows, cache: &self.cache, schema: schema,
+                into: rows, cache: &self.cache, schema: schema,
                 tombstoneCountMin: modify.rules.tombstoneCountMin)
-            try self.post(batch.edit.mails, at: time, into: &rows)
+            try self.post(batch.edit.mails, at: time, into: rows)
         }
         let after = isChanged ? batch.edit.zone : known ?? .unwritten
         let outcome = RecordOutcome.records(
@@ -172,7 +173,7 @@ package struct RecordState: Sendable {
     /// stored.
     private mutating func edit(
         of modify: ModifyRecords, at time: HybridTime, numbers: inout NumberDraw,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> (edit: ZoneEdit?, known: ZoneRow?) {
         let database: DatabaseRow
         if let known = try self.cache.database(modify.database, over: rows) {
@@ -203,7 +204,7 @@ package struct RecordState: Sendable {
     /// an atomic batch, the client still learns what else is wrong with it. Where the schema is to
     /// grow before the batch is carried out, the batch is judged by the schema as it will be.
     mutating func judge(
-        _ ask: JudgeAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: JudgeAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         let modify = ask.modify
         let schema = try self.cache.schema(modify.database.container, over: rows)
@@ -296,7 +297,7 @@ struct NumberDraw {
     private var counters: PartitionCounters?
     var isDrawn: Bool { self.counters != nil }
 
-    mutating func database(over rows: borrowing some RowReader) throws(StoreError) -> DatabaseRow {
+    mutating func database(over rows: RowView) throws(StoreError) -> DatabaseRow {
         var counters = try self.load(over: rows)
         var database = DatabaseRow(number: DatabaseNumber(counters.nextDatabase))
         database.tagFloor = counters.tagFloor
@@ -307,7 +308,7 @@ struct NumberDraw {
         return database
     }
 
-    mutating func zone(over rows: borrowing some RowReader) throws(StoreError) -> ZoneNumber {
+    mutating func zone(over rows: RowView) throws(StoreError) -> ZoneNumber {
         var counters = try self.load(over: rows)
         let number = counters.nextZone
         counters.nextZone += 1
@@ -315,12 +316,12 @@ struct NumberDraw {
         return ZoneNumber(number)
     }
 
-    private func load(over rows: borrowing some RowReader) throws(StoreError) -> PartitionCounters {
+    private func load(over rows: RowView) throws(StoreError) -> PartitionCounters {
         if let counters = self.counters { return counters }
         return try StoredRows.counters(over: rows)
     }
 
-    func write(into rows: inout some RowStore) throws(StoreError) {
+    func write(into rows: Rows) throws(StoreError) {
         guard let counters = self.counters else { return }
         try rows.put(.database, Keys.counters, counters.encoded())
     }

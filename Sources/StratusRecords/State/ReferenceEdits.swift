@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// The references of one zone, as they will be once a command's changes are written.
 struct ReferenceEdits {
@@ -25,7 +26,7 @@ struct ReferenceEdits {
     init(zone: ZoneNumber) { self.zone = zone }
 
     /// How many records refer to `target`. Almost always a row that is not there.
-    mutating func counts(of target: String, over rows: borrowing some RowReader)
+    mutating func counts(of target: String, over rows: RowView)
         throws(StoreError) -> ReferrerCounts
     {
         if let known = self.targets[target] { return known.counts }
@@ -34,7 +35,7 @@ struct ReferenceEdits {
 
     mutating func add(
         _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) {
         _ = try self.load(reference.target, over: rows)
         // In place: a copy of a wide target for each of its referrers would be quadratic.
@@ -47,7 +48,7 @@ struct ReferenceEdits {
     /// A reference that is there already, as if it were written at `tag`.
     mutating func renew(
         _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) {
         _ = try self.load(reference.target, over: rows)
         let key = Referrer(action: reference.action, name: referrer)
@@ -56,7 +57,7 @@ struct ReferenceEdits {
     }
 
     mutating func remove(
-        _ reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
+        _ reference: ActingReference, from referrer: String, over rows: RowView
     ) throws(StoreError) {
         _ = try self.load(reference.target, over: rows)
         let key = Referrer(action: reference.action, name: referrer)
@@ -68,7 +69,7 @@ struct ReferenceEdits {
     /// tag each reference was written at.
     mutating func referrers(
         of name: String, _ action: Reference.Action, after cursor: String = "", limit: Int,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> [(name: String, tag: ChangeTag)] {
         let target = try self.load(name, over: rows)
         let prefix = Keys.references(self.zone, target: name, action)
@@ -96,7 +97,7 @@ struct ReferenceEdits {
         return Array(found.prefix(limit))
     }
 
-    func flush(into rows: inout some RowStore) throws(StoreError) {
+    func flush(into rows: Rows) throws(StoreError) {
         for name in self.targets.keys.sorted() {
             guard let target = self.targets[name], !target.changes.isEmpty else { continue }
             let changes = target.changes.sorted {
@@ -121,7 +122,7 @@ struct ReferenceEdits {
         }
     }
 
-    private mutating func load(_ name: String, over rows: borrowing some RowReader)
+    private mutating func load(_ name: String, over rows: RowView)
         throws(StoreError) -> Target
     {
         if let known = self.targets[name] { return known }

@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 /// The few rows that every command and most reads need, kept decoded. What is in here equals the
 /// rows; whoever writes one of these rows tells the cache, and `forget` drops it all.
@@ -20,7 +21,7 @@ struct RowCache: Sendable {
 
     mutating func forget() { self = RowCache() }
 
-    mutating func database(_ id: DatabaseID, over rows: borrowing some RowReader)
+    mutating func database(_ id: DatabaseID, over rows: RowView)
         throws(StoreError) -> DatabaseRow?
     {
         if let known = self.databases[id] { return known }
@@ -30,7 +31,7 @@ struct RowCache: Sendable {
     }
 
     mutating func zone(
-        _ name: String, in database: DatabaseNumber, over rows: borrowing some RowReader
+        _ name: String, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> ZoneRow? {
         let key = ZoneKey(database: database, name: name)
         if let known = self.zones[key] { return known }
@@ -39,7 +40,7 @@ struct RowCache: Sendable {
         return row
     }
 
-    mutating func schema(_ container: ContainerReference, over rows: borrowing some RowReader)
+    mutating func schema(_ container: ContainerReference, over rows: RowView)
         throws(StoreError) -> IndexedSchema?
     {
         if let known = self.schemas[container] { return known }
@@ -49,7 +50,7 @@ struct RowCache: Sendable {
     }
 
     /// One without subscriptions where there is no row.
-    mutating func watch(of database: DatabaseNumber, over rows: borrowing some RowReader)
+    mutating func watch(of database: DatabaseNumber, over rows: RowView)
         throws(StoreError) -> WatchRow
     {
         if let known = self.watches[database] { return known }
@@ -85,7 +86,7 @@ struct RowCache: Sendable {
 
 /// Reads rows by what they are about.
 enum StoredRows {
-    static func counters(over rows: borrowing some RowReader) throws(StoreError)
+    static func counters(over rows: RowView) throws(StoreError)
         -> PartitionCounters
     {
         guard let row = try rows.row(.database, Keys.counters) else { return PartitionCounters() }
@@ -94,7 +95,7 @@ enum StoredRows {
         }
     }
 
-    static func database(_ id: DatabaseID, over rows: borrowing some RowReader)
+    static func database(_ id: DatabaseID, over rows: RowView)
         throws(StoreError) -> DatabaseRow?
     {
         guard let row = try rows.row(.database, Keys.database(id)) else { return nil }
@@ -104,7 +105,7 @@ enum StoredRows {
     }
 
     static func zone(
-        _ name: String, in database: DatabaseNumber, over rows: borrowing some RowReader
+        _ name: String, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> ZoneRow? {
         guard let row = try rows.row(.zone, Keys.zone(database, name)) else { return nil }
         return try Self.zone(decoding: row)
@@ -115,7 +116,7 @@ enum StoredRows {
     }
 
     static func record(
-        _ name: String, of number: ZoneNumber, in zone: ZoneID, over rows: borrowing some RowReader
+        _ name: String, of number: ZoneNumber, in zone: ZoneID, over rows: RowView
     )
         throws(StoreError) -> (row: RecordRow?, size: Int)
     {
@@ -126,7 +127,7 @@ enum StoredRows {
         return (record, row.count)
     }
 
-    static func schema(_ container: ContainerReference, over rows: borrowing some RowReader)
+    static func schema(_ container: ContainerReference, over rows: RowView)
         throws(StoreError) -> IndexedSchema?
     {
         guard let row = try rows.row(.schema, Keys.schema(container)) else { return nil }

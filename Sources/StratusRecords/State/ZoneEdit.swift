@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 /// One zone as one command changes it: rows are read when first needed, changes stay in memory, and
 /// ``flush(into:cache:schema:)`` writes them all. An edit that is dropped has changed nothing.
@@ -64,7 +65,7 @@ struct ZoneEdit {
 
     // MARK: Reading
 
-    mutating func record(_ name: String, over rows: borrowing some RowReader) throws(StoreError)
+    mutating func record(_ name: String, over rows: RowView) throws(StoreError)
         -> Record?
     {
         if let known = self.touched[name] { return known.current?.live }
@@ -76,7 +77,7 @@ struct ZoneEdit {
         return row?.live
     }
 
-    mutating func referrerCounts(of name: String, over rows: borrowing some RowReader)
+    mutating func referrerCounts(of name: String, over rows: RowView)
         throws(StoreError) -> ReferrerCounts
     {
         try self.references.counts(of: name, over: rows)
@@ -84,7 +85,7 @@ struct ZoneEdit {
 
     mutating func referrers(
         of name: String, _ action: Reference.Action, after cursor: String = "", limit: Int,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> [(name: String, tag: ChangeTag)] {
         try self.references.referrers(
             of: name, action, after: cursor, limit: limit, over: rows)
@@ -112,7 +113,7 @@ struct ZoneEdit {
         _ record: Record, encoded: Bytes, addedReferences: [ActingReference],
         removedReferences: [ActingReference], restatedReferences: [ActingReference],
         reservations: [ActingReference: RequestIdentity],
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) {
         precondition(record.tag == self.nextTag, "a save takes the next tag")
         for reference in removedReferences {
@@ -135,7 +136,7 @@ struct ZoneEdit {
 
     /// Deletes a live record and its references. What refers to it is the caller's business.
     @discardableResult
-    mutating func delete(_ record: Record, over rows: borrowing some RowReader)
+    mutating func delete(_ record: Record, over rows: RowView)
         throws(StoreError) -> ChangeTag
     {
         let tag = self.nextTag
@@ -151,7 +152,7 @@ struct ZoneEdit {
 
     /// Whether a job is still to delete what refers to an earlier record of this name.
     mutating func isCascading(
-        from target: String, over rows: borrowing some RowReader
+        from target: String, over rows: RowView
     ) throws(StoreError) -> Bool {
         for case .cascade(_, _, target, _, _) in self.jobs { return true }
         if self.hasStoredCascades == nil {
@@ -187,11 +188,11 @@ struct ZoneEdit {
 
     /// Writes everything: records, feed, references, indexes, zone, database feed, jobs.
     mutating func flush(
-        into rows: inout some RowStore, cache: inout RowCache, schema: IndexedSchema?,
+        into rows: Rows, cache: inout RowCache, schema: IndexedSchema?,
         tombstoneCountMin: Int
     ) throws(StoreError) {
         if self.hasChanges {
-            try self.writeChanges(into: &rows, cache: &cache, schema: schema)
+            try self.writeChanges(into: rows, cache: &cache, schema: schema)
         }
         if self.zone.tombstoneCount > max(UInt64(tombstoneCountMin), self.zone.recordCount / 2) {
             let most = max(UInt64(tombstoneCountMin), self.zone.recordCount / 2)
@@ -209,14 +210,14 @@ struct ZoneEdit {
     }
 
     private mutating func writeChanges(
-        into rows: inout some RowStore, cache: inout RowCache, schema: IndexedSchema?
+        into rows: Rows, cache: inout RowCache, schema: IndexedSchema?
     ) throws(StoreError) {
         let scope = ZoneScope(id: self.id, prefix: Keys.zoneStart(self.zone.number))
-        let turn = try self.takeTurn(in: &rows, cache: &cache)
+        let turn = try self.takeTurn(in: rows, cache: &cache)
         for name in self.touched.keys.sorted() {
             guard let touched = self.touched[name], touched.original?.tag != touched.current?.tag
             else { continue }
-            try self.write(name, touched, turn: turn, into: &rows)
+            try self.write(name, touched, turn: turn, into: rows)
             guard let schema else { continue }
             let changes = IndexMaintenance.changes(
                 in: schema, zone: scope, from: touched.original?.live, to: touched.current?.live,
@@ -225,11 +226,11 @@ struct ZoneEdit {
             for key in changes.removed { try rows.remove(.index, key) }
             for row in changes.put { try rows.putNew(.index, row.key, row.row) }
         }
-        if self.id.name == ZoneID.documentsName { try self.writeDocumentNames(into: &rows) }
-        try self.references.flush(into: &rows)
-        try self.assets.flush(at: self.entryMilliseconds, into: &rows)
-        try self.flushLinks(into: &rows)
-        try self.writeNews(into: &rows, cache: &cache)
+        if self.id.name == ZoneID.documentsName { try self.writeDocumentNames(into: rows) }
+        try self.references.flush(into: rows)
+        try self.assets.flush(at: self.entryMilliseconds, into: rows)
+        try self.flushLinks(into: rows)
+        try self.writeNews(into: rows, cache: &cache)
         self.zone.held = self.held
         self.zone.lastMilliseconds = self.milliseconds
         try rows.put(
@@ -238,7 +239,7 @@ struct ZoneEdit {
     }
 
     /// Keeps the names of documents, which may change hands in one edit.
-    private func writeDocumentNames(into rows: inout some RowStore) throws(StoreError) {
+    private func writeDocumentNames(into rows: Rows) throws(StoreError) {
         let names = self.touched.keys.sorted()
         for name in names {
             guard let touched = self.touched[name], let record = touched.original?.live,
@@ -258,12 +259,13 @@ struct ZoneEdit {
 
     /// Tells subscriptions what has changed.
     private func writeNews(
-        into rows: inout some RowStore, cache: inout RowCache
+        into rows: Rows, cache: inout RowCache
     ) throws(StoreError) {
         // Nobody can subscribe to a zone that records do not see.
         if self.id.isReserved { return }
         let number = self.database.number
-        guard var news = try NewsEdit(number, cache: &cache, bugs: self.bugs, over: rows) else {
+        guard var news = try NewsEdit(number, cache: &cache, bugs: self.bugs, over: rows.view)
+        else {
             return
         }
         let changed = self.touched.values.filter { $0.original?.tag != $0.current?.tag }.sorted {
@@ -271,15 +273,15 @@ struct ZoneEdit {
         }
         try news.write(
             changed.map { ($0.original?.live, $0.current?.live, $0.current?.tag ?? ChangeTag(0)) },
-            into: &rows)
-        try news.mark(self.id.name, self.zone.lastTag, into: &rows)
-        try news.flush(into: &rows, cache: &cache)
+            into: rows)
+        try news.mark(self.id.name, self.zone.lastTag, into: rows)
+        try news.flush(into: rows, cache: &cache)
     }
 
     var place: JobPlace { JobPlace(database: self.databaseID, zone: self.id.name) }
 
     private mutating func write(
-        _ name: String, _ touched: Touched, turn: UInt64, into rows: inout some RowStore
+        _ name: String, _ touched: Touched, turn: UInt64, into rows: Rows
     ) throws(StoreError) {
         if let original = touched.original {
             try rows.remove(.feed, Keys.feed(self.zone.number, original.tag))
@@ -307,12 +309,12 @@ struct ZoneEdit {
     }
 
     /// Makes this zone the last one changed in its database's feed.
-    private mutating func takeTurn(in rows: inout some RowStore, cache: inout RowCache)
+    private mutating func takeTurn(in rows: Rows, cache: inout RowCache)
         throws(StoreError) -> UInt64
     {
         if self.id.isDefault || self.id.isReserved { return 0 }
         if self.database.turnZone == self.id.name { return self.zone.turn }
-        try self.database.advance(to: self.id.name, &self.zone, in: &rows)
+        try self.database.advance(to: self.id.name, &self.zone, in: rows)
         try rows.put(.database, Keys.database(self.databaseID), self.database.encoded())
         cache.remember(self.database, of: self.databaseID)
         return self.zone.turn
@@ -342,11 +344,11 @@ extension RecordRow {
 extension DatabaseRow {
     /// Begins a new turn, of `name`. The caller writes the database and the zone.
     mutating func advance(
-        to name: String, _ zone: inout ZoneRow, in rows: inout some RowStore
+        to name: String, _ zone: inout ZoneRow, in rows: Rows
     ) throws(StoreError) {
         if zone.turn != 0 { try rows.remove(.zone, Keys.turn(self.number, zone.turn)) }
         if self.turnZone != name {
-            try self.settle(over: rows)
+            try self.settle(over: rows.view)
             self.heldElsewhere = self.heldElsewhere - zone.held
         }
         self.turn += 1
@@ -356,7 +358,7 @@ extension DatabaseRow {
     }
 
     /// Counts the zone whose turn it was with the others: its turn is over.
-    mutating func settle(over rows: borrowing some RowReader) throws(StoreError) {
+    mutating func settle(over rows: RowView) throws(StoreError) {
         if let last = try StoredRows.zone(self.turnZone, in: self.number, over: rows) {
             self.heldElsewhere = self.heldElsewhere + last.held
         }

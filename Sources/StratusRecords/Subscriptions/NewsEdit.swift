@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 /// Writes a database's events beside the changes of one command: marks of zones, and changes of
 /// records that some subscription may want.
@@ -19,7 +20,7 @@ struct NewsEdit {
     /// Nil: nobody watches.
     init?(
         _ database: DatabaseNumber, cache: inout RowCache, bugs: PlantedBugs,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) {
         let watch = try cache.watch(of: database, over: rows)
         guard watch.subscriptionCount > 0 else { return nil }
@@ -31,7 +32,7 @@ struct NewsEdit {
     /// Changed records of one zone, in the order of their tags.
     mutating func write(
         _ changes: [(before: Record?, after: Record?, tag: ChangeTag)],
-        into rows: inout some RowStore
+        into rows: Rows
     ) throws(StoreError) {
         var interests: [String: InterestRow?] = [:]
         for (before, after, tag) in changes {
@@ -40,7 +41,7 @@ struct NewsEdit {
             guard let record = after ?? before else { continue }
             if interests[record.type] == nil {
                 interests[record.type] = .some(
-                    try StoredRows.interest(record.type, in: self.database, over: rows))
+                    try StoredRows.interest(record.type, in: self.database, over: rows.view))
             }
             guard let interest = interests[record.type] ?? nil, interest.wants(reason) else {
                 continue
@@ -49,13 +50,13 @@ struct NewsEdit {
             // A deletion has a tag of its own.
             kept.tag = tag
             if reason == .deleted, self.bugs.contains(.deletionMatchedAfter) { kept.fields = [] }
-            try self.append(.record(reason, kept, omitted: omitted), into: &rows)
+            try self.append(.record(reason, kept, omitted: omitted), into: rows)
         }
     }
 
     /// The zone has changed through this tag: takes the place of its last mark.
     mutating func mark(
-        _ zone: String, _ through: UInt64, into rows: inout some RowStore
+        _ zone: String, _ through: UInt64, into rows: Rows
     ) throws(StoreError) {
         var tag = through
         guard self.watch.zoneWatcherCount > 0, zone != ZoneID.defaultName else { return }
@@ -78,11 +79,11 @@ struct NewsEdit {
             try rows.remove(.event, Keys.event(self.database, mark.number))
         }
         try rows.put(.subscription, key, MarkRow(number: self.watch.nextEvent).encoded())
-        try self.append(.zone(zone, ChangeTag(tag)), into: &rows)
+        try self.append(.zone(zone, ChangeTag(tag)), into: rows)
     }
 
     private mutating func append(
-        _ event: NewsEvent, into rows: inout some RowStore
+        _ event: NewsEvent, into rows: Rows
     ) throws(StoreError) {
         try rows.put(.event, Keys.event(self.database, self.watch.nextEvent), event.encoded())
         self.watch.nextEvent += 1
@@ -92,7 +93,7 @@ struct NewsEdit {
         }
     }
 
-    func flush(into rows: inout some RowStore, cache: inout RowCache) throws(StoreError) {
+    func flush(into rows: Rows, cache: inout RowCache) throws(StoreError) {
         try rows.put(.subscription, Keys.watch(self.database), self.watch.encoded())
         cache.remember(self.watch, of: self.database)
     }

@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 /// Asks the subscriptions of one owner about events.
 ///

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordState {
     /// Who would hear of a change, asked by the code that matches events.
@@ -7,7 +8,7 @@ extension RecordState {
     /// The record is judged as it is now, with the fields that an event of it would have.
     mutating func audience(
         _ ask: AudienceAsk, _ principal: Principal, _ meter: ReadMeter,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         let subscriber = principal.userRecordName
         var audience = Audience()

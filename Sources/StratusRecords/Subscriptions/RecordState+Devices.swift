@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordState {
     static let waitingDeviceCountMax = 1_000
@@ -9,7 +10,7 @@ extension RecordState {
     /// It matches nothing: whether something fires for a device is asked of each by ``NewsAsk``,
     /// with the rights that its owner has then.
     mutating func waitingDevices(
-        _ ask: WaitingDevicesAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: WaitingDevicesAsk, _ principal: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard principal.kind == .system else { return .refused(RequestRefusal(.accessDenied)) }
         let limit = min(max(1, ask.limit), Self.waitingDeviceCountMax)

@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusQuery
+import StratusRows
 
 extension RecordState {
     /// Events that one question about news reads, and their bytes. It answers with where it stopped
@@ -15,7 +16,7 @@ extension RecordState {
     /// that is replicated.
     mutating func news(
         _ ask: NewsAsk, _ principal: Principal, _ meter: ReadMeter,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         let subscriber = principal.userRecordName
         let start = NewsPosition(number: 0)
@@ -95,7 +96,7 @@ extension RecordState {
 extension RecordState {
     /// Planted: the record as it is now, not as the change left it.
     fileprivate mutating func asItIsNow(
-        _ event: NewsEvent, in database: DatabaseNumber, over rows: borrowing some RowReader
+        _ event: NewsEvent, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> NewsEvent {
         guard case .record(let reason, let record, let omitted) = event,
             let zone = try self.cache.zone(record.zone.name, in: database, over: rows),

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 extension RecordState {
     /// Poll tokens that may follow the news of one database for one owner, and devices as many. The
@@ -10,18 +11,18 @@ extension RecordState {
 
     /// In order, each on its own.
     mutating func apply(
-        _ modify: ModifySubscriptions, of command: Command, over rows: inout some RowStore
+        _ modify: ModifySubscriptions, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         if let refusal = Self.check(modify, by: command.principal) { return .refused(refusal) }
-        let (database, _) = try self.openDatabase(modify.database, over: &rows)
+        let (database, _) = try self.openDatabase(modify.database, over: rows)
         var edit = SubscriptionEdit(
             database: database, subscriber: command.principal.userRecordName, modify: modify,
-            watch: try self.cache.watch(of: database, over: rows))
+            watch: try self.cache.watch(of: database, over: rows.view))
         var results: [SubscriptionResult] = []
         for operation in modify.operations {
-            results.append(try edit.apply(operation, &self.cache, over: &rows))
+            results.append(try edit.apply(operation, &self.cache, over: rows))
         }
-        try edit.flush(into: &rows, cache: &self.cache)
+        try edit.flush(into: rows, cache: &self.cache)
         return .subscriptions(results)
     }
 
@@ -42,12 +43,12 @@ extension RecordState {
 
     /// The database's number; drawn where nothing was ever written.
     private mutating func openDatabase(
-        _ id: DatabaseID, over rows: inout some RowStore
+        _ id: DatabaseID, over rows: Rows
     ) throws(StoreError) -> (DatabaseNumber, isNew: Bool) {
-        if let known = try self.cache.database(id, over: rows) { return (known.number, false) }
+        if let known = try self.cache.database(id, over: rows.view) { return (known.number, false) }
         var numbers = NumberDraw()
-        let database = try numbers.database(over: rows)
-        try numbers.write(into: &rows)
+        let database = try numbers.database(over: rows.view)
+        try numbers.write(into: rows)
         try rows.put(.database, Keys.database(id), database.encoded())
         self.cache.remember(database, of: id)
         return (database.number, true)
@@ -57,24 +58,24 @@ extension RecordState {
 
     mutating func apply(
         _ follow: FollowNews, of command: Command, at time: HybridTime,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system, !follow.subscriber.isEmpty
         else { return .refused(RequestRefusal(.accessDenied)) }
         if follow.step == .forget {
-            try self.forget(follow.subscriber, in: follow.database, over: &rows)
+            try self.forget(follow.subscriber, in: follow.database, over: rows)
             return .subscriptions([.deleted])
         }
-        let (database, _) = try self.openDatabase(follow.database, over: &rows)
+        let (database, _) = try self.openDatabase(follow.database, over: rows)
         let key = Keys.follower(
             database, of: follow.subscriber, follow.token, as: follow.follower)
-        let known = try StoredRows.follower(key, over: rows)
+        let known = try StoredRows.follower(key, over: rows.view)
         let place = follow.follower == .device ? follow.database : nil
-        var watch = try self.cache.watch(of: database, over: rows)
+        var watch = try self.cache.watch(of: database, over: rows.view)
         switch follow.step {
         case .begin:
             if known != nil { return .subscriptions([.saved]) }
-            try Self.makeRoom(for: follow, in: database, over: &rows)
+            try Self.makeRoom(for: follow, in: database, over: rows)
             let row = FollowerRow(
                 position: NewsPosition(number: watch.nextEvent - 1),
                 milliseconds: time.milliseconds, deviceIn: place)
@@ -95,9 +96,9 @@ extension RecordState {
                     database: database, subscriber: follow.subscriber,
                     modify: ModifySubscriptions(database: follow.database, operations: []),
                     watch: watch)
-                try edit.spend(spent, firedAt: to.number, over: &rows)
+                try edit.spend(spent, firedAt: to.number, over: rows)
                 watch = edit.watch
-                try edit.flush(into: &rows, cache: &self.cache)
+                try edit.flush(into: rows, cache: &self.cache)
             }
             return .subscriptions([.saved])
         case .leave:
@@ -110,20 +111,20 @@ extension RecordState {
 
     /// As many rows as one owner may have, and no more.
     private mutating func forget(
-        _ subscriber: String, in id: DatabaseID, over rows: inout some RowStore
+        _ subscriber: String, in id: DatabaseID, over rows: Rows
     ) throws(StoreError) {
-        guard let database = try self.cache.database(id, over: rows)?.number else { return }
+        guard let database = try self.cache.database(id, over: rows.view)?.number else { return }
         var edit = SubscriptionEdit(
             database: database, subscriber: subscriber,
             modify: ModifySubscriptions(database: id, operations: []),
-            watch: try self.cache.watch(of: database, over: rows))
-        try edit.removeAll(over: &rows)
+            watch: try self.cache.watch(of: database, over: rows.view))
+        try edit.removeAll(over: rows)
         // Only those of somebody who is being erased are forgotten.
         if edit.hasChanged { self.hasErased = true }
-        try edit.flush(into: &rows, cache: &self.cache)
+        try edit.flush(into: rows, cache: &self.cache)
         for follower in [NewsFollower.poll, .device] {
             let start = Keys.followers(database, of: subscriber, as: follower)
-            for key in try rows.keys(
+            for key in try rows.view.keys(
                 .subscription, from: start, to: Keys.end(of: start), limit: Self.followerCountMax)
             {
                 try rows.remove(.subscription, key)
@@ -133,10 +134,10 @@ extension RecordState {
 
     /// Pages do not displace devices, nor devices pages.
     private static func makeRoom(
-        for follow: FollowNews, in database: DatabaseNumber, over rows: inout some RowStore
+        for follow: FollowNews, in database: DatabaseNumber, over rows: Rows
     ) throws(StoreError) {
         let start = Keys.followers(database, of: follow.subscriber, as: follow.follower)
-        let found = try rows.rows(
+        let found = try rows.view.rows(
             .subscription, from: start, to: Keys.end(of: start), limit: Self.followerCountMax)
         guard found.count >= Self.followerCountMax else { return }
         var oldest: (key: Bytes, milliseconds: Int64)?
@@ -154,7 +155,7 @@ extension RecordState {
     /// All of one owner's, by ID; or those named, nil where there is none.
     mutating func subscriptions(
         of id: DatabaseID, isShared: Bool, names: [String]?, _ principal: Principal,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         guard !principal.userRecordName.isEmpty, !principal.userRecordName.utf8.contains(0) else {
             return .refused(RequestRefusal(.accessDenied))
@@ -205,37 +206,37 @@ struct SubscriptionEdit {
 
     mutating func apply(
         _ operation: ModifySubscriptions.Operation, _ cache: inout RowCache,
-        over rows: inout some RowStore
+        over rows: Rows
     ) throws(StoreError) -> SubscriptionResult {
         let key = self.key(operation.id, isShared: self.modify.isShared)
-        let known = try StoredRows.subscription(key, over: rows)
+        let known = try StoredRows.subscription(key, over: rows.view)
         switch operation {
         case .delete:
             guard let known else { return .notFound }
-            try self.remove(known, at: key, over: &rows)
+            try self.remove(known, at: key, over: rows)
             return .deleted
         case .update(let subscription):
             guard let known else { return .notFound }
-            return try self.save(subscription, at: key, over: known, &cache, in: &rows)
+            return try self.save(subscription, at: key, over: known, &cache, in: rows)
         case .create(let subscription):
-            return try self.save(subscription, at: key, over: known, &cache, in: &rows)
+            return try self.save(subscription, at: key, over: known, &cache, in: rows)
         }
     }
 
     private mutating func save(
         _ subscription: Subscription, at key: Bytes, over known: SubscriptionRow?,
-        _ cache: inout RowCache, in rows: inout some RowStore
+        _ cache: inout RowCache, in rows: Rows
     ) throws(StoreError) -> SubscriptionResult {
         if known?.subscription == subscription { return .saved }
         if subscription.kind == .zone {
-            let zone = try cache.zone(subscription.zone ?? "", in: self.database, over: rows)
+            let zone = try cache.zone(subscription.zone ?? "", in: self.database, over: rows.view)
             guard let zone, !zone.isDeleted, !ZoneID.isReserved(subscription.zone ?? "") else {
                 return .zoneNotFound
             }
         }
         // It fires from here on.
         let row = SubscriptionRow(since: self.watch.nextEvent, subscription).encoded()
-        let own = try self.countOwn(over: rows)
+        let own = try self.countOwn(over: rows.view)
         let size = own.size + row.count - (known?.encoded().count ?? 0)
         if size > Subscription.ownSizeMax || (known == nil && own.count >= self.modify.countMax) {
             return .tooMany
@@ -243,14 +244,14 @@ struct SubscriptionEdit {
         // Each operand takes at least a byte of a row.
         if size > Subscription.ownOperandCountMax {
             let others =
-                try self.countOperands(over: rows) - (known?.subscription.operandCount ?? 0)
+                try self.countOperands(over: rows.view) - (known?.subscription.operandCount ?? 0)
             if others + subscription.operandCount > Subscription.ownOperandCountMax {
                 return .tooMany
             }
         }
-        if let known { try self.remove(known, at: key, over: &rows) }
+        if let known { try self.remove(known, at: key, over: rows) }
         try rows.put(.subscription, key, row)
-        try self.count(subscription, by: 1, over: &rows)
+        try self.count(subscription, by: 1, over: rows)
         self.own = (own.count + (known == nil ? 1 : 0), size)
         if let count = self.ownOperandCount {
             self.ownOperandCount = count + subscription.operandCount
@@ -260,31 +261,31 @@ struct SubscriptionEdit {
 
     /// Deletes a subscription that fires once, if it is the one that fired.
     mutating func spend(
-        _ id: String, firedAt number: UInt64, over rows: inout some RowStore
+        _ id: String, firedAt number: UInt64, over rows: Rows
     ) throws(StoreError) {
         for isShared in [false, true] {
             let key = self.key(id, isShared: isShared)
-            guard let known = try StoredRows.subscription(key, over: rows),
+            guard let known = try StoredRows.subscription(key, over: rows.view),
                 known.subscription.firesOnce, known.since <= number
             else { continue }
-            try self.remove(known, at: key, over: &rows)
+            try self.remove(known, at: key, over: rows)
             return
         }
     }
 
-    mutating func removeAll(over rows: inout some RowStore) throws(StoreError) {
+    mutating func removeAll(over rows: Rows) throws(StoreError) {
         for isShared in [false, true] {
             for row in try StoredRows.subscriptions(
-                self.database, isShared: isShared, of: self.subscriber, over: rows)
+                self.database, isShared: isShared, of: self.subscriber, over: rows.view)
             {
                 let key = self.key(row.subscription.id, isShared: isShared)
-                try self.remove(row, at: key, over: &rows)
+                try self.remove(row, at: key, over: rows)
             }
         }
     }
 
     private mutating func remove(
-        _ row: SubscriptionRow, at key: Bytes, over rows: inout some RowStore
+        _ row: SubscriptionRow, at key: Bytes, over rows: Rows
     ) throws(StoreError) {
         if let own = self.own {
             self.own = (own.count - 1, own.size - row.encoded().count)
@@ -293,11 +294,11 @@ struct SubscriptionEdit {
             self.ownOperandCount = count - row.subscription.operandCount
         }
         try rows.remove(.subscription, key)
-        try self.count(row.subscription, by: -1, over: &rows)
+        try self.count(row.subscription, by: -1, over: rows)
     }
 
     private mutating func count(
-        _ subscription: Subscription, by step: Int64, over rows: inout some RowStore
+        _ subscription: Subscription, by step: Int64, over rows: Rows
     ) throws(StoreError) {
         self.hasChanged = true
         func moved(_ count: UInt64) -> UInt64 {
@@ -310,7 +311,7 @@ struct SubscriptionEdit {
         }
         guard let type = subscription.predicate?.recordType else { return }
         var interest =
-            try StoredRows.interest(type, in: self.database, over: rows) ?? InterestRow()
+            try StoredRows.interest(type, in: self.database, over: rows.view) ?? InterestRow()
         interest.count(subscription, by: step)
         let key = Keys.interest(self.database, type)
         if interest.isEmpty {
@@ -321,7 +322,7 @@ struct SubscriptionEdit {
     }
 
     private mutating func countOwn(
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> (count: Int, size: Int) {
         if let own = self.own { return own }
         var own = (count: 0, size: 0)
@@ -337,7 +338,7 @@ struct SubscriptionEdit {
     }
 
     private mutating func countOperands(
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> Int {
         if let count = self.ownOperandCount { return count }
         var count = 0
@@ -356,7 +357,7 @@ struct SubscriptionEdit {
         Keys.subscription(self.database, isShared: isShared, of: self.subscriber, id)
     }
 
-    func flush(into rows: inout some RowStore, cache: inout RowCache) throws(StoreError) {
+    func flush(into rows: Rows, cache: inout RowCache) throws(StoreError) {
         guard self.hasChanged else { return }
         try rows.put(.subscription, Keys.watch(self.database), self.watch.encoded())
         cache.remember(self.watch, of: self.database)
@@ -364,7 +365,7 @@ struct SubscriptionEdit {
 }
 
 extension StoredRows {
-    static func watch(_ database: DatabaseNumber, over rows: borrowing some RowReader)
+    static func watch(_ database: DatabaseNumber, over rows: RowView)
         throws(StoreError) -> WatchRow
     {
         guard let row = try rows.row(.subscription, Keys.watch(database)) else {
@@ -376,7 +377,7 @@ extension StoredRows {
     }
 
     static func interest(
-        _ type: String, in database: DatabaseNumber, over rows: borrowing some RowReader
+        _ type: String, in database: DatabaseNumber, over rows: RowView
     ) throws(StoreError) -> InterestRow? {
         guard let row = try rows.row(.subscription, Keys.interest(database, type)) else {
             return nil
@@ -386,7 +387,7 @@ extension StoredRows {
         }
     }
 
-    static func subscription(_ key: Bytes, over rows: borrowing some RowReader)
+    static func subscription(_ key: Bytes, over rows: RowView)
         throws(StoreError) -> SubscriptionRow?
     {
         guard let row = try rows.row(.subscription, key) else { return nil }
@@ -402,7 +403,7 @@ extension StoredRows {
     /// Bounded by how many one owner may have.
     static func subscriptions(
         _ database: DatabaseNumber, isShared: Bool, of subscriber: String,
-        over rows: borrowing some RowReader
+        over rows: RowView
     ) throws(StoreError) -> [SubscriptionRow] {
         let start = Keys.subscriptions(database, isShared: isShared, of: subscriber)
         var found: [SubscriptionRow] = []
@@ -414,7 +415,7 @@ extension StoredRows {
         return found
     }
 
-    static func follower(_ key: Bytes, over rows: borrowing some RowReader) throws(StoreError)
+    static func follower(_ key: Bytes, over rows: RowView) throws(StoreError)
         -> FollowerRow?
     {
         guard let row = try rows.row(.subscription, key) else { return nil }

@@ -4,6 +4,7 @@ package import StratusModel
 import StratusPlacement
 import StratusQuery
 import StratusRecords
+package import StratusRows
 
 /// The state of a simulated partition: the reference state, or the real state of records. In a
 /// cluster with a placement table the system group has its real one. With a bug planted it writes
@@ -28,7 +29,7 @@ package struct SimulatedState: ReplicatedState {
     package init(
         _ content: Content, node: NodeID, partitionCount: Int = 1,
         deletedZoneCountMax: UInt64 = RecordState.Bounds().deletedZoneCountMax,
-        readTouchCountMax: Int = RecordState.readTouchCountMax, bugs: PlantedBugs
+        readTouchCountMax: Int = ReadMeter.pageTouchCountMax, bugs: PlantedBugs
     ) {
         self.content = content
         self.readTouchCountMax = readTouchCountMax
@@ -41,13 +42,13 @@ package struct SimulatedState: ReplicatedState {
     }
 
     package mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
         let outcome =
             switch self.content {
-            case .registers: try self.registers.apply(command, at: position, over: &rows)
-            case .records: try self.records.apply(command, at: position, over: &rows)
-            case .system: try self.system.apply(command, at: position, over: &rows)
+            case .registers: try self.registers.apply(command, at: position, over: rows)
+            case .records: try self.records.apply(command, at: position, over: rows)
+            case .system: try self.system.apply(command, at: position, over: rows)
             }
         if self.bugs.contains(.applyDependsOnReplica), position.index.raw % 7 == 0 {
             let planted = [UInt8(truncatingIfNeeded: self.node.raw)]
@@ -64,11 +65,11 @@ package struct SimulatedState: ReplicatedState {
         self.content == .records && self.records.forgetsOutcomes(command)
     }
 
-    package func removing(over rows: borrowing some RowReader) throws(StoreError)
+    package func removing(over rows: RowView) throws(StoreError)
         -> ClosedRange<UInt64>?
     { self.content == .records ? try self.records.removing(over: rows) : nil }
 
-    package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
+    package mutating func answer(_ query: Query, over rows: RowView)
         throws(StoreError) -> QueryAnswer
     {
         switch self.content {
@@ -82,7 +83,7 @@ package struct SimulatedState: ReplicatedState {
 
     /// No page passes its bound by more than one step.
     private mutating func metered(
-        _ query: Query, over rows: borrowing some RowReader
+        _ query: Query, over rows: RowView
     ) throws(StoreError) -> QueryAnswer {
         let meter = ReadMeter(touchCountMax: self.readTouchCountMax)
         let answer = try self.records.answer(query, within: nil, meter, over: rows)
@@ -97,7 +98,7 @@ package struct SimulatedState: ReplicatedState {
     }
 
     /// Answers a question that no client can ask: both ends of the references that leave a bucket.
-    private func links(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    private func links(_ query: Query, over rows: RowView) throws(StoreError)
         -> QueryAnswer
     {
         if let groups = MailNumbers.groups(askedIn: query.body) {

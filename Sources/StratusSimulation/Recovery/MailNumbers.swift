@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 
 /// How far the mail of one partition has come, by its rows. Between a checker and a partition of
 /// one process; never stored, never sent.
@@ -36,7 +37,7 @@ struct MailNumbers: Equatable, FixedLevel {
         } catch { return nil }
     }
 
-    init(_ groups: [GroupID], over rows: borrowing some RowReader) throws(StoreError) {
+    init(_ groups: [GroupID], over rows: RowView) throws(StoreError) {
         for group in groups {
             self.posted.append(try PostOffice.lastPosted(to: group, over: rows))
             self.received.append(try PostOffice.lastReceived(from: group, over: rows))

@@ -1,10 +1,11 @@
 import StratusModel
 import StratusPlacement
+import StratusRows
 import Testing
 
 /// One system partition, and short words to drive it.
 struct SystemBench {
-    var rows = SortedRows()
+    let rows = Rows()
     var state = SystemState()
     var milliseconds: Int64 = 1_700_000_000_000
     private var index: UInt64 = 0
@@ -54,7 +55,7 @@ struct SystemBench {
             envelope,
             at: EntryPosition(
                 index: LogIndex(self.index), time: HybridTime(milliseconds: self.milliseconds)),
-            over: &self.rows)
+            over: self.rows)
         #expect(outcome.verdict == .decided)
         return try SystemOutcome(decoding: outcome.body)
     }
@@ -71,7 +72,7 @@ struct SystemBench {
 
     func ask(_ query: SystemQuery) throws -> SystemAnswer {
         let body = try SystemQuery(decoding: query.encoded()).encoded()
-        let answer = try self.state.answer(Query(kind: .system, body: body), over: self.rows)
+        let answer = try self.state.answer(Query(kind: .system, body: body), over: self.rows.view)
         return try SystemAnswer(decoding: answer.body)
     }
 

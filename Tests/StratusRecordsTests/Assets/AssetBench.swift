@@ -1,12 +1,13 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
 @testable import StratusRecords
 
 /// One partition with assets, over whatever keeps its rows.
-struct AssetBench<Rows: RowStore> {
+struct AssetBench {
     static var database: DatabaseID { Bench.privateDatabase }
 
     var rows: Rows
@@ -36,7 +37,7 @@ struct AssetBench<Rows: RowStore> {
             index: LogIndex(self.index),
             time: HybridTime(milliseconds: self.milliseconds))
         let outcome = try self.state.apply(
-            Command(decoding: envelope.encoded()), at: position, over: &self.rows)
+            Command(decoding: envelope.encoded()), at: position, over: self.rows)
         guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
         self.changes += self.state.takeBodyChanges()
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
@@ -46,7 +47,7 @@ struct AssetBench<Rows: RowStore> {
         -> RecordAnswer
     {
         let query = RecordQuery(principal: principal, ask).enveloped()
-        return try RecordAnswer(decoding: self.state.answer(query, over: self.rows).body)
+        return try RecordAnswer(decoding: self.state.answer(query, over: self.rows.view).body)
     }
 
     @discardableResult
@@ -86,7 +87,9 @@ struct AssetBench<Rows: RowStore> {
 
     /// What a receipt for the asset says: nothing, if it is not there.
     func reference(_ number: UInt128) throws -> AssetReference? {
-        guard let row = try AssetRows.asset(AssetID(number), over: self.rows) else { return nil }
+        guard let row = try AssetRows.asset(AssetID(number), over: self.rows.view) else {
+            return nil
+        }
         return AssetReference(
             fileChecksum: row.fileChecksum, size: Int64(row.size), asset: AssetID(number),
             receipt: "a receipt")
@@ -155,10 +158,10 @@ struct AssetBench<Rows: RowStore> {
     }
 
     func row(_ number: UInt128) throws -> AssetRow? {
-        try AssetRows.asset(AssetID(number), over: self.rows)
+        try AssetRows.asset(AssetID(number), over: self.rows.view)
     }
 }
 
-extension AssetBench<SortedRows> {
-    init(bugs: PlantedBugs = PlantedBugs()) { self.init(SortedRows(), bugs: bugs) }
+extension AssetBench {
+    init(bugs: PlantedBugs = PlantedBugs()) { self.init(Rows(), bugs: bugs) }
 }

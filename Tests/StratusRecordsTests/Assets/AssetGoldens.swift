@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -187,7 +188,7 @@ enum AssetGoldens {
         try bench.save("b", in: "Shelves", [])
         var writer = ByteWriter()
         for table in [Table.zone, .asset, .body, .key] {
-            bench.rows.scan(
+            try bench.rows.scan(
                 table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false
             ) { key, row in
                 writer.write(table.rawValue)

@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusDoubles
 import StratusModel
+import StratusRows
 import StratusSQLite
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
     static let seeds: [UInt64] = Array(1...12)
 
     @Test(arguments: Self.seeds) func `assets live as long as they are held`(seed: UInt64) throws {
-        var life = AssetLife(AssetBench(SortedRows()), seed: seed)
+        var life = AssetLife(AssetBench(Rows()), seed: seed)
         let fault = try life.run(steps: 700)
         #expect(fault == nil, "seed \(seed)")
         // A life in which little happens shows nothing.
@@ -30,24 +31,24 @@ import Testing
         try world.simulatedFiles.makeDirectory("rows")
         let path = DiskPath("rows/1")
         try RowDatabase.make(path, in: system, fileTag: 1)
-        let disk = try RowDatabase(
+        let file = try RowDatabase(
             path, in: system,
             Connection.Options(synchronous: .normal, fileTag: 1, cacheSize: .kibibytes(64)))
-        try disk.beginTransaction()
+        let disk = Rows(over: file)
+        try disk.begin()
         var life = AssetLife(AssetBench(disk), seed: seed)
         life.atEachStep = { rows, step in
             guard step % 50 == 0 else { return }
-            try rows.writePending()
-            try rows.commitTransaction()
-            try rows.beginTransaction()
+            try rows.publish()
+            try rows.begin()
         }
         let fault = try life.run(steps: 500)
         #expect(fault == nil, "seed \(seed)")
-        var memory = AssetLife(AssetBench(SortedRows()), seed: seed)
+        var memory = AssetLife(AssetBench(Rows()), seed: seed)
         #expect(try memory.run(steps: 500) == nil, "seed \(seed)")
         for table in [Table.asset, .body, .key, .record, .zone] {
-            let there = try disk.rows(table, from: [], to: [], limit: .max)
-            let here = try memory.bench.rows.rows(table, from: [], to: [], limit: .max)
+            let there = try disk.view.rows(table, from: [], to: [], limit: .max)
+            let here = try memory.bench.rows.view.rows(table, from: [], to: [], limit: .max)
             #expect(there.map(\.key) == here.map(\.key) && there.map(\.row) == here.map(\.row))
         }
     }
@@ -63,7 +64,7 @@ import Testing
         #if STRATUS_PLANTED
             for seed in Self.seeds {
                 var life = AssetLife(
-                    AssetBench(SortedRows(), bugs: PlantedBugs([bug])), seed: seed)
+                    AssetBench(Rows(), bugs: PlantedBugs([bug])), seed: seed)
                 // A row that the bug has made unreadable is found as well.
                 guard let fault = try? life.run(steps: 700) else { return }
                 if !fault.isEmpty { return }
@@ -74,9 +75,9 @@ import Testing
 }
 
 /// A life, step by step.
-struct AssetLife<Rows: RowStore> {
-    var bench: AssetBench<Rows>
-    var atEachStep: (inout Rows, Int) throws -> Void = { _, _ in }
+struct AssetLife {
+    var bench: AssetBench
+    var atEachStep: (Rows, Int) throws -> Void = { _, _ in }
     private var random: SeededGenerator
     private var model = AssetModel()
     private var drawn: UInt128 = 0
@@ -89,7 +90,7 @@ struct AssetLife<Rows: RowStore> {
     private(set) var replacedCount = 0
     private var bodies: Set<BodyID> = []
 
-    init(_ bench: AssetBench<Rows>, seed: UInt64) {
+    init(_ bench: AssetBench, seed: UInt64) {
         self.bench = bench
         self.random = SeededGenerator(seed: seed)
     }
@@ -101,7 +102,7 @@ struct AssetLife<Rows: RowStore> {
         for step in 1...steps {
             try self.act()
             if let fault = try self.check(isSettled: false) { return "step \(step): \(fault)" }
-            try self.atEachStep(&self.bench.rows, step)
+            try self.atEachStep(self.bench.rows, step)
         }
         // Everything that nobody holds ends.
         self.bench.milliseconds += 3_600_000
@@ -349,7 +350,7 @@ struct AssetLife<Rows: RowStore> {
     }
 
     private mutating func check(isSettled: Bool) throws -> String? {
-        let audit = try AssetRowAudit(over: self.bench.rows)
+        let audit = try AssetRowAudit(over: self.bench.rows.view)
         if let fault = audit.faults.first { return fault }
         if let fault = try self.bench.rowFaults().first { return "the audit says \(fault)" }
         if let fault = try self.checkChanges(audit) { return fault }
@@ -372,7 +373,7 @@ struct AssetLife<Rows: RowStore> {
 
     private func liveZones() throws -> Set<ZoneNumber> {
         var live: Set<ZoneNumber> = []
-        for (key, row) in try self.bench.rows.rows(.zone, from: [], to: [], limit: .max)
+        for (key, row) in try self.bench.rows.view.rows(.zone, from: [], to: [], limit: .max)
         where key[4] == 0 {
             let zone = try ZoneRow(decoding: row)
             if !zone.isDeleted { live.insert(zone.number) }

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 
 @testable import StratusRecords
 
@@ -17,7 +18,7 @@ struct AssetRowAudit {
     private(set) var faults: [String] = []
 
     /// Zones with records, live or not yet purged.
-    init(over rows: borrowing some RowReader) throws {
+    init(over rows: RowView) throws {
         var ends: Set<Bytes> = []
         var uses: [DatabaseNumber: AssetUse] = [:]
         var shares: [(key: Bytes, asset: AssetID)] = []
@@ -80,7 +81,7 @@ struct AssetRowAudit {
         if due != stored { self.faults.append("\(due.count) ends, \(stored.count) rows of ends") }
     }
 
-    private mutating func compareBodies(over rows: borrowing some RowReader) throws {
+    private mutating func compareBodies(over rows: RowView) throws {
         for (key, _) in try rows.rows(.body, from: [], to: [], limit: .max) {
             self.bodies.insert(try BodyCoding.decodeKey(key).0)
         }
@@ -98,7 +99,7 @@ struct AssetRowAudit {
     }
 
     /// The holders are what records say, of live zones and of those that are not purged yet.
-    private mutating func compareRecords(over rows: borrowing some RowReader) throws {
+    private mutating func compareRecords(over rows: RowView) throws {
         var expected: Set<Holder> = []
         var counts: [ZoneNumber: UInt64] = [:]
         for (key, row) in try rows.rows(.record, from: [], to: [], limit: .max) {

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -82,7 +83,7 @@ import Testing
 
     @Test mutating func `a record and the rows of its files that disagree`() throws {
         let database = try #require(try self.bench.row(1)).database
-        let shelves = try StoredRows.zone("Shelves", in: database, over: self.bench.rows)
+        let shelves = try StoredRows.zone("Shelves", in: database, over: self.bench.rows.view)
         let zone = try #require(shelves).number
         try self.bench.rows.remove(.asset, AssetKeys.holder(of: AssetID(2), zone, "b"))
         #expect(try self.bench.rowFaults() == [self.fault(.noHolder, 2, "b")])

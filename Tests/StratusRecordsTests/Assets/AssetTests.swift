@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -59,11 +60,11 @@ import Testing
             self.bench.changes.last
                 == .dropped(
                     BodyID(1_000_001), chunkCount: 3, at: LogIndex(self.bench.index)))
-        #expect(try self.bench.rows.rows(.body, from: [], to: [], limit: .max).isEmpty)
+        #expect(try self.bench.rows.view.rows(.body, from: [], to: [], limit: .max).isEmpty)
         // The ticket is remembered for as long as an upload under it could be pinned.
-        #expect(try self.bench.rows.rows(.asset, from: [], to: [], limit: .max).count == 2)
+        #expect(try self.bench.rows.view.rows(.asset, from: [], to: [], limit: .max).count == 2)
         try self.settle(after: 3_600_000)
-        #expect(try self.bench.rows.rows(.asset, from: [], to: [], limit: .max).isEmpty)
+        #expect(try self.bench.rows.view.rows(.asset, from: [], to: [], limit: .max).isEmpty)
     }
 
     @Test mutating func `a pin behind its orphanAfter does nothing`() throws {
@@ -187,16 +188,16 @@ import Testing
         #expect(try self.bench.row(1)?.isHeld == true)
         try self.bench.finishJobs()
         #expect(try self.bench.row(1)?.isHeld == false)
-        #expect(try AssetRowAudit(over: self.bench.rows).faults == [])
+        #expect(try AssetRowAudit(over: self.bench.rows.view).faults == [])
     }
 
     @Test mutating func `a large body has all of its pages, and loses them all`() throws {
         let size = UInt64(BodyCoding.pageChunkCount * 2 + 5) * 256
         _ = try self.bench.pin(1, content: nil, size: size)
-        #expect(try self.bench.rows.rows(.body, from: [], to: [], limit: .max).count == 3)
+        #expect(try self.bench.rows.view.rows(.body, from: [], to: [], limit: .max).count == 3)
         #expect(try self.asset(1)?.body.chunks.count == BodyCoding.pageChunkCount * 2 + 5)
         try self.settle(after: 10_000)
-        #expect(try self.bench.rows.rows(.body, from: [], to: [], limit: .max).isEmpty)
+        #expect(try self.bench.rows.view.rows(.body, from: [], to: [], limit: .max).isEmpty)
     }
 
     // MARK: Saves
@@ -245,7 +246,7 @@ import Testing
         let other = AssetReference(fileChecksum: "sum2", size: 600)
         #expect(
             try self.save("a", Self.pages([other])) == RecordRefusal(.assetMismatch, "pages"))
-        #expect(try AssetRowAudit(over: self.bench.rows).faults == [])
+        #expect(try AssetRowAudit(over: self.bench.rows.view).faults == [])
     }
 
     @Test mutating func `an asset belongs to its database`() throws {
@@ -320,7 +321,7 @@ import Testing
         try self.bench.finishJobs(budget: 3)
         #expect(try self.bench.row(1) == nil)
         #expect(try self.bench.row(2)?.isHeld == true)
-        #expect(try AssetRowAudit(over: self.bench.rows).faults == [])
+        #expect(try AssetRowAudit(over: self.bench.rows.view).faults == [])
     }
 
     @Test mutating func `an erasure destroys the keys, and no later key has their numbers`()

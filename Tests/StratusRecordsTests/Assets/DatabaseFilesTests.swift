@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -28,7 +29,7 @@ import Testing
         } while after != nil
         #expect(pageCount == 2)
         #expect(bodies.map(\.body) == (1...UInt128(count)).map { BodyID($0 + 1_000_000) })
-        let row = try #require(try AssetRows.body(BodyID(1_000_001), over: self.bench.rows))
+        let row = try #require(try AssetRows.body(BodyID(1_000_001), over: self.bench.rows.view))
         #expect(bodies.allSatisfy { $0.chunkCount == UInt32(row.chunks.count) })
         #expect(
             try self.bench.ask(.databaseFiles(DatabaseFilesAsk(Bench.publicDatabase)))

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -75,7 +76,7 @@ enum ReplaceGoldens {
 
     private func everything() throws -> [[Bytes]] {
         try [Table.asset, .body, .key, .record, .feed, .zone, .database].map {
-            try self.bench.rows.rows($0, from: [], to: [], limit: .max).map { $0.key + $0.row }
+            try self.bench.rows.view.rows($0, from: [], to: [], limit: .max).map { $0.key + $0.row }
         }
     }
 
@@ -116,9 +117,9 @@ enum ReplaceGoldens {
         expected.keyVersion = 2
         #expect(try self.bench.row(1) == expected)
         #expect(try self.bench.rowFaults().isEmpty)
-        #expect(try AssetRowAudit(over: self.bench.rows).faults.isEmpty)
+        #expect(try AssetRowAudit(over: self.bench.rows.view).faults.isEmpty)
         let named = try #require(
-            try AssetRows.body(BodyID(5_000_001), over: self.bench.rows))
+            try AssetRows.body(BodyID(5_000_001), over: self.bench.rows.view))
         #expect(named.namedAt == LogIndex(self.bench.index) && named.keyVersion == 2)
         #expect(
             self.bench.changes == [
@@ -126,7 +127,7 @@ enum ReplaceGoldens {
                 .dropped(
                     BodyID(1_000_001), chunkCount: 2, at: LogIndex(self.bench.index)),
             ])
-        #expect(try AssetRows.body(BodyID(1_000_001), over: self.bench.rows) == nil)
+        #expect(try AssetRows.body(BodyID(1_000_001), over: self.bench.rows.view) == nil)
         #expect(try self.older().map(\.asset) == [AssetID(2), AssetID(3)])
         // An equal file finds it as before, and its receipt is good.
         guard
@@ -182,7 +183,7 @@ enum ReplaceGoldens {
         // Somebody had read all of it before its copies went.
         #expect(try self.replace() == .bodyReplaced(.replaced))
         #expect(
-            try AssetRows.body(BodyID(5_000_001), over: self.bench.rows)?.isLost == false)
+            try AssetRows.body(BodyID(5_000_001), over: self.bench.rows.view)?.isLost == false)
         #expect(try self.older().map(\.asset) == [AssetID(2), AssetID(3)])
     }
 
@@ -199,7 +200,7 @@ enum ReplaceGoldens {
         try self.bench.putKey(3)
         func keys() throws -> [UInt32] {
             try (0...4).filter {
-                try AssetRows.opens($0, of: self.bench.row(1)!.database, over: self.bench.rows)
+                try AssetRows.opens($0, of: self.bench.row(1)!.database, over: self.bench.rows.view)
             }
         }
         func retire(_ version: UInt32, as principal: Principal = Bench.system) throws

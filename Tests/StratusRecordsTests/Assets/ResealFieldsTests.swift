@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -45,7 +46,7 @@ enum ResealGoldens {
 
 /// Values that are sealed anew, in rows.
 @Suite struct ResealFieldsTests {
-    private var bench = AssetBench(SortedRows())
+    private var bench = AssetBench(Rows())
 
     init() throws {
         try self.bench.putKey(0)
@@ -83,7 +84,7 @@ enum ResealGoldens {
     }
 
     private func all(_ table: Table) throws -> [Bytes] {
-        try self.bench.rows.rows(table, from: [], to: [], limit: .max).map { $0.key + $0.row }
+        try self.bench.rows.view.rows(table, from: [], to: [], limit: .max).map { $0.key + $0.row }
     }
 
     private static func resealed(_ count: UInt64, older: UInt64) -> RecordOutcome {

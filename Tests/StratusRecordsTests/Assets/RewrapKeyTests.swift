@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -41,7 +42,7 @@ enum RewrapGoldens {
 
 /// Keys of databases that are wrapped under a newer key of their container, in rows.
 @Suite struct RewrapKeyTests {
-    private var bench = AssetBench(SortedRows())
+    private var bench = AssetBench(Rows())
 
     private mutating func put(_ version: UInt32, _ key: WrappedKey, of database: DatabaseID) throws
     {

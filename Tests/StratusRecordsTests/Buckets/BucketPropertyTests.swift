@@ -1,6 +1,7 @@
 import Foundation
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -104,19 +105,20 @@ import Testing
         for name in names {
             let database = world.database(of: name)
             guard let rows = world.partitions[world.group(of: database)]?.rows,
-                let row = try StoredRows.database(database, over: rows),
-                let zone = try StoredRows.zone(ZoneID.defaultName, in: row.number, over: rows)
+                let row = try StoredRows.database(database, over: rows.view),
+                let zone = try StoredRows.zone(ZoneID.defaultName, in: row.number, over: rows.view)
             else { continue }
             let links = LinkRows(zone: zone.number)
-            let counts = try links.counts(of: name, over: rows)
+            let counts = try links.counts(of: name, over: rows.view)
             for (action, count) in [
                 (Reference.Action.deleteSelf, counts.deleteSelf), (.validate, counts.validate),
             ] {
                 let prefix = Keys.references(zone.number, target: name, action)
-                let local = try rows.keys(
+                let local = try rows.view.keys(
                     .reference, from: prefix, to: Keys.end(of: prefix), limit: .max
                 ).count
-                let inbound = try links.inbound(to: name, action, limit: .max, over: rows).count
+                let inbound = try links.inbound(to: name, action, limit: .max, over: rows.view)
+                    .count
                 #expect(count == UInt64(local + inbound), "seed \(seed): \(name) \(action)")
             }
         }
@@ -177,7 +179,7 @@ import Testing
         let rows = try #require(world.partitions[group]).rows
         var writer = ByteWriter()
         for table in [Table.database, .zone, .reference, .job, .mail] {
-            for (key, row) in try rows.rows(table, from: [], to: [], limit: .max) {
+            for (key, row) in try rows.view.rows(table, from: [], to: [], limit: .max) {
                 writer.write(table.rawValue)
                 writer.write(prefixed: key)
                 writer.write(prefixed: row)

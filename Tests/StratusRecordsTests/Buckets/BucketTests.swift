@@ -1,5 +1,7 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -332,10 +334,10 @@ import Testing
         var forged = mail
         forged.principal = Bench.user
         let position = EntryPosition(index: LogIndex(1), time: bench.time)
-        let refused = try bench.state.apply(forged, at: position, over: &bench.rows)
+        let refused = try bench.state.apply(forged, at: position, over: bench.rows)
         #expect(try MailOutcome(decoding: refused.body) == .refused)
         #expect(bench.rows.count(.mail) == 0)
-        let taken = try bench.state.apply(mail, at: position, over: &bench.rows)
+        let taken = try bench.state.apply(mail, at: position, over: bench.rows)
         #expect(try MailOutcome(decoding: taken.body) == .released)
     }
 }

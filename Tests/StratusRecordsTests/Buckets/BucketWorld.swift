@@ -1,6 +1,8 @@
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusPlacement
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -11,10 +13,17 @@ import Testing
 /// It does the work of a gateway: it reserves what a save needs in other buckets, then saves.
 struct BucketWorld {
     struct Partition {
-        var rows = SortedRows()
+        var rows = Rows()
         var state: DataState
         var time = HybridTime.zero
         var skew: Int64
+
+        /// The same partition, which goes its own way from here on.
+        func copied() -> Self {
+            var copy = self
+            copy.rows = self.rows.copied()
+            return copy
+        }
     }
 
     static let zone = ZoneID(name: ZoneID.defaultName, owner: "")
@@ -109,7 +118,7 @@ struct BucketWorld {
             return nil
         }
         let position = EntryPosition(index: LogIndex(1), time: partition.time)
-        let outcome = try partition.state.apply(command, at: position, over: &partition.rows)
+        let outcome = try partition.state.apply(command, at: position, over: partition.rows)
         if command.kind == .mail || command.principal.kind == .system {
             self.mendedCount += MendedLinks(detail: outcome.detail).count
         }
@@ -219,7 +228,7 @@ struct BucketWorld {
     /// Carries some mail of one route.
     mutating func carry(from group: GroupID) throws {
         guard let sender = self.partitions[group] else { return }
-        let outbox = try sender.state.records.office.outbox(OutboxAsk(), over: sender.rows)
+        let outbox = try sender.state.records.office.outbox(OutboxAsk(), over: sender.rows.view)
         guard let pile = outbox.piles.randomElement(using: &self.random) else { return }
         let mails = Array(
             pile.mails.prefix(Int.random(in: 1...pile.mails.count, using: &self.random)))
@@ -256,9 +265,16 @@ struct BucketWorld {
         }
     }
 
+    /// The same world, which goes its own way from here on.
+    func copied() -> Self {
+        var copy = self
+        copy.partitions = self.partitions.mapValues { $0.copied() }
+        return copy
+    }
+
     /// A partition goes on from what it was once: its majority is lost for good.
     mutating func recover(_ group: GroupID, as kept: Partition?) throws {
-        self.partitions[group] = kept
+        self.partitions[group] = kept?.copied()
         let command = RecordCommand.recover.enveloped(
             container: Bench.container, identity: self.draw(), deadlineMilliseconds: .max,
             schemaVersion: 0, principal: Bench.system)
@@ -290,7 +306,8 @@ struct BucketWorld {
             var isQuiet = true
             for group in self.groups {
                 guard let partition = self.partitions[group] else { continue }
-                let waiting = try partition.state.records.office.waitingCount(over: partition.rows)
+                let waiting = try partition.state.records.office.waitingCount(
+                    over: partition.rows.view)
                 if waiting > 0 || partition.rows.count(.job) > 0 { isQuiet = false }
             }
             if isQuiet, try self.reservationCount() == 0 { return }
@@ -307,7 +324,7 @@ struct BucketWorld {
         let query = RecordQuery(
             principal: Bench.system, .lookup(RecordLookup(database: database, names: [name])))
         let answer = try RecordAnswer(
-            decoding: partition.state.answer(query.enveloped(), over: partition.rows).body)
+            decoding: partition.state.answer(query.enveloped(), over: partition.rows.view).body)
         guard case .lookup(let found) = answer, case .found(let record) = found.items[0] else {
             return nil
         }
@@ -318,7 +335,7 @@ struct BucketWorld {
         try self.groups.reduce(0) { count, group in
             guard let partition = self.partitions[group] else { return count }
             return try count
-                + partition.rows.keys(
+                + partition.rows.view.keys(
                     .mail, from: LinkKeys.deadlines, to: Keys.end(of: LinkKeys.deadlines),
                     limit: .max
                 ).count
@@ -340,7 +357,7 @@ struct BucketWorld {
         #expect(read == ask)
         for group in self.groups {
             guard let rows = self.partitions[group]?.rows else { continue }
-            let ends = try LinkEnds(read, over: rows)
+            let ends = try LinkEnds(read, over: rows.view)
             #expect(try LinkEnds(decoding: ends.encoded()) == ends)
             links.inbound.formUnion(ends.inbound)
             links.outbound.formUnion(ends.outbound)

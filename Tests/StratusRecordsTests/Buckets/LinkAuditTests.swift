@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test mutating func `a save that is lost protects its target no more`() throws {
-        let kept = self.world.partitions[self.referrers]
+        let kept = self.world.partitions[self.referrers]?.copied()
         try self.world.save(self.here[0], .refers("b", to: self.there[0], .validate))
         try self.world.settle()
         try self.world.recover(self.referrers, as: kept)
@@ -65,7 +65,7 @@ import Testing
     @Test mutating func `a reference that comes back protects its target again`() throws {
         try self.world.save(self.here[0], .refers("b", to: self.there[0], .validate))
         try self.world.settle()
-        let kept = self.world.partitions[self.referrers]
+        let kept = self.world.partitions[self.referrers]?.copied()
         try self.world.delete(self.here[0])
         try self.world.settle()
         try self.world.recover(self.referrers, as: kept)
@@ -81,7 +81,7 @@ import Testing
 
     @Test(arguments: [Reference.Action.deleteSelf, .validate])
     mutating func `a target learns again who refers to it`(action: Reference.Action) throws {
-        let kept = self.world.partitions[self.targets]
+        let kept = self.world.partitions[self.targets]?.copied()
         try self.world.save(self.here[0], .refers("b", to: self.there[0], action))
         try self.world.settle()
         try self.world.recover(self.targets, as: kept)
@@ -106,7 +106,7 @@ import Testing
     ) throws {
         let save = try self.world.prepare(
             .create(self.here[0], [.refers("b", to: self.there[0], .validate)]))
-        let kept = self.world.partitions[self.targets]
+        let kept = self.world.partitions[self.targets]?.copied()
         #expect(try self.world.finish(save)?.saved != nil)
         try self.world.rest()
         try self.world.recover(self.targets, as: kept)
@@ -123,7 +123,7 @@ import Testing
     @Test mutating func `a question that is lost is asked again`() throws {
         _ = try self.world.prepare(
             .create(self.here[0], [.refers("b", to: self.there[0], .validate)]))
-        let kept = self.world.partitions[self.referrers]
+        let kept = self.world.partitions[self.referrers]?.copied()
         self.world.advance(by: self.world.patience + 2_000)
         try self.world.work(in: self.targets)
         try self.world.carry(from: self.targets)
@@ -139,7 +139,7 @@ import Testing
         try self.world.save(self.here[0], .refers("b", to: self.there[0], .deleteSelf))
         try self.world.save(self.here[1], .refers("b", to: self.there[0], .validate))
         try self.world.settle()
-        let kept = self.world.partitions[self.targets]
+        let kept = self.world.partitions[self.targets]?.copied()
         try self.world.delete(self.here[0])
         // The same reference under another reservation.
         try self.world.save(self.here[1], .refers("b", to: self.there[0], .validate))
@@ -158,7 +158,7 @@ import Testing
     {
         try self.world.save(self.here[0], .refers("b", to: self.there[0], .deleteSelf))
         try self.world.settle()
-        let kept = self.world.partitions[self.referrers]
+        let kept = self.world.partitions[self.referrers]?.copied()
         try self.world.delete(self.there[0])
         try self.world.settle()
         #expect(try self.world.lookup(self.here[0]) == nil)
@@ -179,7 +179,7 @@ import Testing
         self.world.patience = 20_000
         let save = try self.world.prepare(
             .create(self.here[0], [.refers("b", to: self.there[0], .validate)]))
-        let kept = self.world.partitions[self.referrers]
+        let kept = self.world.partitions[self.referrers]?.copied()
         #expect(try self.world.finish(save)?.saved != nil)
         try self.world.rest()
         try self.world.recover(self.referrers, as: kept)

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -24,7 +25,7 @@ import Testing
 
     private func row(_ content: DocumentContent) throws -> AssetRow? {
         guard case .file(let file) = content else { return nil }
-        return try AssetRows.asset(file.asset, over: self.own.bench.rows)
+        return try AssetRows.asset(file.asset, over: self.own.bench.rows.view)
     }
 
     private mutating func create(

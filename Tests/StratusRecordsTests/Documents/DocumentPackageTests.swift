@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -56,7 +57,7 @@ import Testing
     }
 
     private func row(_ file: DocumentFile) throws -> AssetRow? {
-        try AssetRows.asset(file.asset, over: self.own.bench.rows)
+        try AssetRows.asset(file.asset, over: self.own.bench.rows.view)
     }
 
     @Test mutating func `a package is one item with its files in order`() throws {

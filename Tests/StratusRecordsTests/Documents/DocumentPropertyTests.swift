@@ -1,5 +1,7 @@
 import Foundation
+import StratusDoubles
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -159,7 +161,7 @@ struct DocumentLife {
         case 1 where !self.files.isEmpty:
             let file = self.files[self.draw(self.files.count)]
             // One that nothing held for an hour may be gone.
-            if try AssetRows.asset(file.asset, over: self.own.bench.rows) != nil {
+            if try AssetRows.asset(file.asset, over: self.own.bench.rows.view) != nil {
                 return .file(file)
             }
         default: break
@@ -231,7 +233,7 @@ struct DocumentLife {
             }
         }
         for file in self.files {
-            let row = try AssetRows.asset(file.asset, over: self.own.bench.rows)
+            let row = try AssetRows.asset(file.asset, over: self.own.bench.rows.view)
             guard row?.isHeld ?? false == named.contains(file.asset) else {
                 return "file \(file.asset) is \(row?.isHeld == true ? "held" : "not held")"
             }

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -122,9 +123,9 @@ import Testing
         self.own.milliseconds += 2 * 86_400_000
         try self.own.bench.finishJobs()
         #expect(try #require(try self.content(link)).content == .file(film))
-        #expect(try AssetRows.asset(film.asset, over: self.own.bench.rows)?.isHeld == true)
+        #expect(try AssetRows.asset(film.asset, over: self.own.bench.rows.view)?.isHeld == true)
         try self.own.run(.withdraw(id: link.id))
-        #expect(try AssetRows.asset(film.asset, over: self.own.bench.rows)?.isHeld == false)
+        #expect(try AssetRows.asset(film.asset, over: self.own.bench.rows.view)?.isHeld == false)
         // Contents that wait become files, and what is published stays what it is.
         let now = try #require(try self.own.item(item.id))
         _ = try self.published(2, item.id)

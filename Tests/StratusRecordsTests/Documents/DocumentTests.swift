@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -142,7 +143,7 @@ import Testing
         // The name is free already.
         try self.own.folder(40, "a")
         try self.own.bench.finishJobs(budget: 3)
-        let rows = try self.own.bench.rows.rows(.reference, from: [], to: [], limit: .max)
+        let rows = try self.own.bench.rows.view.rows(.reference, from: [], to: [], limit: .max)
         #expect(rows.count == 1, "only the name of the new folder is left: \(rows.count)")
         let page = try self.own.changes(seen)
         let removed = page.changes.count { if case .removed = $0 { true } else { false } }
@@ -288,7 +289,7 @@ import Testing
         try self.own.bench.finishJobs()
         #expect(try self.own.changes(position).isFromStart)
         for table in [Table.record, .feed, .reference] {
-            #expect(try self.own.bench.rows.rows(table, from: [], to: [], limit: 1).isEmpty)
+            #expect(try self.own.bench.rows.view.rows(table, from: [], to: [], limit: 1).isEmpty)
         }
     }
 }

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -24,7 +25,7 @@ import Testing
         _ own: DocumentBench, atomic: Bool = true, _ operations: [DocumentOperation]
     ) throws -> (results: [DocumentResult], work: ReadWork) {
         let meter = ReadMeter(touchCountMax: 1 << 40)
-        let rows = MeteredRows(own.bench.rows, meter)
+        let rows = RowView(own.bench.rows, meter: meter)
         let id = Bench.privateDatabase
         guard let database = try StoredRows.database(id, over: rows),
             let zone = try StoredRows.zone(
@@ -117,7 +118,7 @@ import Testing
         // Two of these records are a slice.
         let slices = try own.bench.finishJobs()
         #expect((30...40).contains(slices), "\(slices)")
-        #expect(try own.bench.rows.rows(.reference, from: [], to: [], limit: .max).isEmpty)
+        #expect(try own.bench.rows.view.rows(.reference, from: [], to: [], limit: .max).isEmpty)
     }
 
     @Test func `the removals of one command are bounded together`() throws {
@@ -135,9 +136,9 @@ import Testing
         #expect(try own.list(DocumentBench.id(1)) == [])
         try own.bench.finishJobs()
         // Only the folder and its name are left.
-        let names = try own.bench.rows.rows(.reference, from: [], to: [], limit: .max)
+        let names = try own.bench.rows.view.rows(.reference, from: [], to: [], limit: .max)
         #expect(names.count == 1)
-        let records = try own.bench.rows.rows(.record, from: [], to: [], limit: .max)
+        let records = try own.bench.rows.view.rows(.record, from: [], to: [], limit: .max)
         #expect(records.reduce(0) { $0 + $1.row.count } < 20_000)
     }
 

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -146,7 +147,7 @@ import Testing
         let page = try self.own.page()
         #expect(page.use.removedCount == 3 && page.entries.isEmpty)
         // Rows of keys: three removals; tombstones are trimmed to few.
-        let left = try self.own.bench.rows.rows(.record, from: [], to: [], limit: .max)
+        let left = try self.own.bench.rows.view.rows(.record, from: [], to: [], limit: .max)
         #expect(left.count < 12, "\(left.count) rows are left")
         #expect(try self.own.page(after: middle).isFromStart)
     }
@@ -206,7 +207,7 @@ import Testing
         #expect(try self.own.page(after: position).isFromStart)
         try self.own.bench.finishJobs()
         for table in [Table.record, .feed, .reference] {
-            #expect(try self.own.bench.rows.rows(table, from: [], to: [], limit: 1).isEmpty)
+            #expect(try self.own.bench.rows.view.rows(table, from: [], to: [], limit: 1).isEmpty)
         }
         // The device's number is forgotten with the store.
         try self.own.modified("a", batch: 1, .set("k", fill: 9, at: self.own.milliseconds))
@@ -240,7 +241,7 @@ import Testing
             deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system)
         _ = try self.own.bench.state.apply(
             command, at: EntryPosition(index: LogIndex(99), time: self.own.bench.time),
-            over: &self.own.bench.rows)
+            over: self.own.bench.rows)
         #expect(try self.own.page(after: position).isFromStart)
         #expect(try self.own.values() == ["k": [1]])
     }

@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 
 /// The smallest state with something to write: it keeps its posted and received letters in rows.
 ///
@@ -33,19 +34,19 @@ struct LetterState: ReplicatedState {
     mutating func forget() {}
 
     mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
         if command.kind == .mail {
             guard let mail = try? MailCommand(decoding: command.body) else {
                 return Outcome(.unreadable)
             }
-            let outcome = try self.office.apply(mail, at: position.time, over: &rows) {
+            let outcome = try self.office.apply(mail, at: position.time, over: rows) {
                 (mail, sender, rows) throws(StoreError) in
                 guard mail.sentAt < position.time else {
                     throw StoreError(.corrupt, "received before it was sent")
                 }
                 let text = String(decoding: mail.body, as: UTF8.self)
-                try Self.append(text, to: Self.inbox(sender), into: &rows)
+                try Self.append(text, to: Self.inbox(sender), into: rows)
                 if text.hasPrefix("ask") {
                     let name = Self.key(0, GroupID(0)) + Self.number(position.time, mail.sequence)
                     try rows.put(
@@ -58,10 +59,10 @@ struct LetterState: ReplicatedState {
         }
         switch Self.decode(command.body) {
         case .write(let lines):
-            guard try self.office.hasRoom(for: lines.count, over: rows) else {
+            guard try self.office.hasRoom(for: lines.count, over: rows.view) else {
                 return Outcome(.decided, body: Self.full)
             }
-            for line in lines { try self.post(line, at: position.time, into: &rows) }
+            for line in lines { try self.post(line, at: position.time, into: rows) }
         case .work:
             var jobs: [(key: Bytes, text: String)] = []
             try rows.scan(
@@ -72,27 +73,27 @@ struct LetterState: ReplicatedState {
                 return .next
             }
             for (key, text) in jobs {
-                guard try self.office.hasRoom(over: rows) else {
+                guard try self.office.hasRoom(over: rows.view) else {
                     return Outcome(.decided, body: Self.full)
                 }
                 let receiver = GroupID(UInt16(key[key.count - 2]) << 8 | UInt16(key[key.count - 1]))
                 try rows.remove(.job, key.span.bytes)
                 try self.post(
-                    Wish.Line(receiver: receiver, text: text), at: position.time, into: &rows)
+                    Wish.Line(receiver: receiver, text: text), at: position.time, into: rows)
             }
         }
         return Outcome(.decided, body: Self.done)
     }
 
     private func post(
-        _ line: Wish.Line, at time: HybridTime, into rows: inout some RowStore
+        _ line: Wish.Line, at time: HybridTime, into rows: Rows
     ) throws(StoreError) {
-        try Self.append(line.text, to: Self.outbox(line.receiver), into: &rows)
+        try Self.append(line.text, to: Self.outbox(line.receiver), into: rows)
         try self.office.post(
-            [PostOffice.Letter(to: line.receiver, Bytes(line.text.utf8))], at: time, into: &rows)
+            [PostOffice.Letter(to: line.receiver, Bytes(line.text.utf8))], at: time, into: rows)
     }
 
-    mutating func answer(_ query: Query, over rows: borrowing some RowReader)
+    mutating func answer(_ query: Query, over rows: RowView)
         throws(StoreError) -> QueryAnswer
     {
         if query.kind == .mail, let ask = try? OutboxAsk(decoding: query.body) {
@@ -107,13 +108,13 @@ struct LetterState: ReplicatedState {
 
     // MARK: What is kept
 
-    static func posted(to group: GroupID, over rows: borrowing some RowReader) throws(StoreError)
+    static func posted(to group: GroupID, over rows: RowView) throws(StoreError)
         -> [String]
     {
         try Self.list(Self.outbox(group), over: rows)
     }
 
-    static func received(from group: GroupID, over rows: borrowing some RowReader)
+    static func received(from group: GroupID, over rows: RowView)
         throws(StoreError) -> [String]
     {
         try Self.list(Self.inbox(group), over: rows)
@@ -133,7 +134,7 @@ struct LetterState: ReplicatedState {
         }
     }
 
-    private static func list(_ prefix: Bytes, over rows: borrowing some RowReader)
+    private static func list(_ prefix: Bytes, over rows: RowView)
         throws(StoreError) -> [String]
     {
         var lines: [String] = []
@@ -148,9 +149,9 @@ struct LetterState: ReplicatedState {
     }
 
     private static func append(
-        _ text: String, to prefix: Bytes, into rows: inout some RowStore
+        _ text: String, to prefix: Bytes, into rows: Rows
     ) throws(StoreError) {
-        let count = try Self.list(prefix, over: rows).count
+        let count = try Self.list(prefix, over: rows.view).count
         let key = prefix + Self.number(.zero, UInt64(count)).suffix(8)
         try rows.put(.record, key.span.bytes, Bytes(text.utf8).span.bytes)
     }

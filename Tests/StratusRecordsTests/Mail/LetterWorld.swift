@@ -1,8 +1,10 @@
 import StratusCluster
 import StratusCoding
+import StratusDoubles
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// Partitions that write to each other, and couriers that lose, repeat, delay, mix up and die.
@@ -13,7 +15,7 @@ struct LetterWorld {
     struct Partition {
         let group: GroupID
         let skew: Int64
-        var rows = SortedRows()
+        var rows = Rows()
         var time = HybridTime.zero
         var log: [(command: Command, position: EntryPosition)] = []
     }
@@ -76,7 +78,7 @@ struct LetterWorld {
         self.partitions[number].time = time
         self.partitions[number].log.append((command, position))
         self.news.insert(group)
-        return try self.state.apply(command, at: position, over: &self.partitions[number].rows)
+        return try self.state.apply(command, at: position, over: self.partitions[number].rows)
     }
 
     private mutating func apply(_ mail: MailCommand, to group: GroupID) throws -> MailOutcome? {
@@ -167,7 +169,7 @@ struct LetterWorld {
         case .look(let group, let ask):
             guard luck > 0 else { return self.tell(pending.courier, .found(group, nil)) }
             let partition = try #require(self.partitions.first { $0.group == group })
-            let answer = try self.state.answer(ask.enveloped(), over: partition.rows)
+            let answer = try self.state.answer(ask.enveloped(), over: partition.rows.view)
             self.tell(
                 pending.courier, .found(group, try Outbox(decoding: answer.body)))
         case .deliver, .release:
@@ -222,7 +224,7 @@ struct LetterWorld {
     private func isQuiet() throws -> Bool {
         for partition in self.partitions {
             if partition.rows.count(.job) > 0 { return false }
-            if try self.state.office.waitingCount(over: partition.rows) > 0 { return false }
+            if try self.state.office.waitingCount(over: partition.rows.view) > 0 { return false }
         }
         return true
     }
@@ -239,10 +241,10 @@ struct LetterWorld {
         for number in self.partitions.indices {
             let log = self.partitions[number].log.filter { $0.position.time <= time }
             self.partitions[number].log = log
-            self.partitions[number].rows = SortedRows()
+            self.partitions[number].rows = Rows()
             for (command, position) in log {
                 _ = try self.state.apply(
-                    command, at: position, over: &self.partitions[number].rows)
+                    command, at: position, over: self.partitions[number].rows)
             }
         }
     }
@@ -254,13 +256,14 @@ struct LetterWorld {
         var count = 0
         for sender in self.partitions {
             for receiver in self.partitions {
-                let posted = try LetterState.posted(to: receiver.group, over: sender.rows)
-                let received = try LetterState.received(from: sender.group, over: receiver.rows)
+                let posted = try LetterState.posted(to: receiver.group, over: sender.rows.view)
+                let received = try LetterState.received(
+                    from: sender.group, over: receiver.rows.view)
                 #expect(
                     posted == received, "\(situation): \(sender.group) to \(receiver.group)")
                 count += posted.count
             }
-            let office = try self.state.office.outbox(OutboxAsk(), over: sender.rows)
+            let office = try self.state.office.outbox(OutboxAsk(), over: sender.rows.view)
             #expect(
                 office.waitingCount == 0 && office.waitingSize == 0 && office.piles.isEmpty,
                 "\(situation): \(sender.group) keeps \(office)")
@@ -272,8 +275,9 @@ struct LetterWorld {
     func expectNothingOutOfOrder(_ situation: String) throws {
         for sender in self.partitions {
             for receiver in self.partitions {
-                let posted = try LetterState.posted(to: receiver.group, over: sender.rows)
-                let received = try LetterState.received(from: sender.group, over: receiver.rows)
+                let posted = try LetterState.posted(to: receiver.group, over: sender.rows.view)
+                let received = try LetterState.received(
+                    from: sender.group, over: receiver.rows.view)
                 #expect(
                     Array(posted.prefix(received.count)) == received,
                     "\(situation): \(sender.group) to \(receiver.group)")

@@ -1,8 +1,10 @@
 import Foundation
 import StratusCluster
+import StratusDoubles
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Testing
 
 /// Mail is received once and in order, whatever happens to its couriers. `STRATUS_SEEDS` sets the
@@ -44,12 +46,13 @@ import Testing
                 try world.step()
             }
             for partition in world.partitions {
-                var rows = SortedRows()
+                let rows = Rows()
                 var state = world.state
                 for (command, position) in partition.log {
-                    _ = try state.apply(command, at: position, over: &rows)
+                    _ = try state.apply(command, at: position, over: rows)
                 }
-                #expect(rows == partition.rows, "seed \(seed), \(partition.group)")
+                #expect(
+                    rows.contents == partition.rows.contents, "seed \(seed), \(partition.group)")
             }
         }
     }

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -11,7 +12,7 @@ import Testing
     static let there = GroupID(258)
     static let far = GroupID(.max)
 
-    private var rows = SortedRows()
+    private let rows = Rows()
     private var office = PostOffice()
     private var received: [String] = []
 
@@ -22,7 +23,7 @@ import Testing
     {
         try self.office.post(
             texts.map { PostOffice.Letter(to: receiver, Bytes($0.utf8)) },
-            at: HybridTime(milliseconds: time, count: 7), into: &self.rows)
+            at: HybridTime(milliseconds: time, count: 7), into: self.rows)
     }
 
     private mutating func apply(_ command: MailCommand, at time: Int64 = 9_000) throws
@@ -30,7 +31,7 @@ import Testing
     {
         var texts: [String] = []
         let outcome = try self.office.apply(
-            command, at: HybridTime(milliseconds: time), over: &self.rows
+            command, at: HybridTime(milliseconds: time), over: self.rows
         ) { mail, _, _ in
             let text = String(decoding: mail.body, as: UTF8.self)
             if text == "from the future" { return false }
@@ -67,7 +68,7 @@ import Testing
         try self.post("a", "b", at: 10)
         try self.post("x", to: Self.far, at: 11)
         try self.post("c", at: 12)
-        let outbox = try self.office.outbox(OutboxAsk(), over: self.rows)
+        let outbox = try self.office.outbox(OutboxAsk(), over: self.rows.view)
         #expect(outbox.waitingCount == 4 && outbox.waitingSize == 4 && !outbox.hasMore)
         #expect(outbox.piles.map(\.receiver) == [Self.there, Self.far])
         #expect(outbox.piles[0].mails.map(\.sequence) == [1, 2, 3])
@@ -76,12 +77,12 @@ import Testing
         #expect(outbox.piles[1].mails.map(\.body) == [Bytes("x".utf8)])
 
         let few = try self.office.outbox(
-            OutboxAsk(bagCountMax: 1, mailCountMax: 2), over: self.rows)
+            OutboxAsk(bagCountMax: 1, mailCountMax: 2), over: self.rows.view)
         #expect(few.hasMore && few.piles.map(\.mails.count) == [2])
-        let rest = try self.office.outbox(OutboxAsk(except: [Self.there]), over: self.rows)
+        let rest = try self.office.outbox(OutboxAsk(except: [Self.there]), over: self.rows.view)
         #expect(rest.piles.map(\.receiver) == [Self.far] && !rest.hasMore)
         let none = try self.office.outbox(
-            OutboxAsk(except: [Self.there, Self.far]), over: self.rows)
+            OutboxAsk(except: [Self.there, Self.far]), over: self.rows.view)
         #expect(none.piles.isEmpty && !none.hasMore)
     }
 
@@ -120,17 +121,18 @@ import Testing
         #expect(try self.apply(self.release(2)) == .released)
         #expect(try self.apply(self.release(2)) == .released)
         #expect(try self.apply(self.release(1)) == .released)
-        var outbox = try self.office.outbox(OutboxAsk(), over: self.rows)
+        var outbox = try self.office.outbox(OutboxAsk(), over: self.rows.view)
         #expect(outbox.piles.map { $0.mails.map(\.sequence) } == [[3], [1]])
         #expect(outbox.waitingCount == 2 && outbox.waitingSize == 2)
         #expect(try self.apply(self.release(.max, of: Self.far)) == .released)
         #expect(try self.apply(self.release(.max)) == .released)
-        outbox = try self.office.outbox(OutboxAsk(), over: self.rows)
+        outbox = try self.office.outbox(OutboxAsk(), over: self.rows.view)
         #expect(outbox == Outbox())
         // And the numbers go on.
         try self.post("d", at: 20)
         #expect(
-            try self.office.outbox(OutboxAsk(), over: self.rows).piles[0].mails[0].sequence == 4)
+            try self.office.outbox(OutboxAsk(), over: self.rows.view).piles[0].mails[0].sequence
+                == 4)
     }
 
     @Test mutating func `an outbox is full by count or by bytes, and has room again`() throws {
@@ -142,24 +144,24 @@ import Testing
                 return bounds
             }())
         // Alone any mail has room: one that is larger than all of it must get out too.
-        #expect(try self.office.hasRoom(size: 50, over: self.rows))
+        #expect(try self.office.hasRoom(size: 50, over: self.rows.view))
         try self.post("123456", at: 1)
-        #expect(try self.office.hasRoom(size: 4, over: self.rows))
-        #expect(try !self.office.hasRoom(size: 5, over: self.rows))
-        #expect(try self.office.hasRoom(for: 2, over: self.rows))
-        #expect(try !self.office.hasRoom(for: 3, over: self.rows))
+        #expect(try self.office.hasRoom(size: 4, over: self.rows.view))
+        #expect(try !self.office.hasRoom(size: 5, over: self.rows.view))
+        #expect(try self.office.hasRoom(for: 2, over: self.rows.view))
+        #expect(try !self.office.hasRoom(for: 3, over: self.rows.view))
         _ = try self.apply(self.release(1))
-        #expect(try self.office.hasRoom(for: 3, size: 10, over: self.rows))
+        #expect(try self.office.hasRoom(for: 3, size: 10, over: self.rows.view))
     }
 
     @Test mutating func `a release lets go so much in one entry and no more`() throws {
         for round in 0..<30 {
             try self.office.post(
                 (0..<50).map { PostOffice.Letter(to: Self.there, Bytes("\($0)".utf8)) },
-                at: HybridTime(milliseconds: Int64(round)), into: &self.rows)
+                at: HybridTime(milliseconds: Int64(round)), into: self.rows)
         }
         #expect(try self.apply(self.release(1_500)) == .released)
-        let outbox = try self.office.outbox(OutboxAsk(), over: self.rows)
+        let outbox = try self.office.outbox(OutboxAsk(), over: self.rows.view)
         #expect(outbox.waitingCount == 1_500 - 1_024)
         #expect(outbox.piles[0].mails[0].sequence == 1_025)
     }
@@ -172,7 +174,7 @@ import Testing
         try self.post("x", to: Self.far, at: 10)
         var receiver = PostOfficeTests()
         func carry(_ receiver: inout PostOfficeTests) throws {
-            let piles = try self.office.outbox(OutboxAsk(), over: self.rows).piles
+            let piles = try self.office.outbox(OutboxAsk(), over: self.rows.view).piles
             for pile in piles where pile.receiver == Self.there {
                 let bag = MailBag(
                     MailRoute(from: Self.here, to: Self.there), pile.mails)
@@ -182,13 +184,13 @@ import Testing
         try carry(&receiver)
         // Numbers 3 and 4 were given, received, and are lost here.
         _ = try receiver.apply(self.bag(3...4, from: Self.here))
-        try self.office.recover(over: &self.rows)
+        try self.office.recover(over: self.rows)
         try self.post("c", at: 20)
         try self.post("d", to: GroupID(77), at: 20)
         try carry(&receiver)
         try carry(&receiver)
         #expect(receiver.received == ["a", "b", "m3", "m4", "c"])
-        let numbers = try self.office.outbox(OutboxAsk(), over: self.rows).piles.map {
+        let numbers = try self.office.outbox(OutboxAsk(), over: self.rows.view).piles.map {
             $0.mails.map(\.sequence)
         }
         #expect(numbers == [[1 << 40 | 1], [1, 2, 1 << 40 | 1], [1]])
@@ -200,7 +202,7 @@ import Testing
 
     @Test mutating func `a recovered receiver begins where its sender has come to`() throws {
         _ = try self.apply(self.bag(1...2))
-        try self.office.recover(over: &self.rows)
+        try self.office.recover(over: self.rows)
         // 3 to 5 were received and let go, and are lost here; of the other sender everything was.
         _ = try self.apply(self.bag(6...7))
         _ = try self.apply(self.bag(4...5, from: Self.far))
@@ -216,7 +218,7 @@ import Testing
         _ = try self.apply(self.bag(1...3))
         _ = try self.apply(self.release(1))
         var writer = ByteWriter()
-        self.rows.scan(
+        try self.rows.scan(
             .mail, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false
         ) { key, row in
             writer.write(prefixed: Bytes(copying: key))

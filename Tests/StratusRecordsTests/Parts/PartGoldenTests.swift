@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -68,7 +69,7 @@ import Testing
             in: zone, of: Self.bucket, rules: RecordRules(cascadeCountMax: 1), .delete("a"))
         var writer = ByteWriter()
         for table in [Table.database, .zone, .job] {
-            bench.rows.scan(
+            try bench.rows.scan(
                 table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false
             ) { key, row in
                 writer.write(table.rawValue)

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -28,7 +29,7 @@ import Testing
     private mutating func mask(count: Int = Self.count) throws -> BucketMask {
         let ask = BucketsAsk(database: Self.database.home, count: count)
         let query = RecordQuery(principal: Bench.user, .buckets(ask)).enveloped()
-        let answer = try self.bench.state.answer(query, over: self.bench.rows)
+        let answer = try self.bench.state.answer(query, over: self.bench.rows.view)
         guard case .buckets(let found) = try RecordAnswer(decoding: answer.body) else {
             Issue.record("no buckets")
             return BucketMask()
@@ -112,7 +113,7 @@ import Testing
                     database: part, zone: other, predicate: RecordPredicate(recordType: "Book"))),
         ] {
             let answer = try self.bench.state.answer(
-                RecordQuery(principal: Bench.user, ask).enveloped(), over: self.bench.rows)
+                RecordQuery(principal: Bench.user, ask).enveloped(), over: self.bench.rows.view)
             #expect(
                 try RecordAnswer(decoding: answer.body)
                     == .refused(RequestRefusal(.zoneElsewhere, other)), "\(ask)")
@@ -175,7 +176,7 @@ import Testing
         #expect(try self.bench.apply(.reserveReferences(reserve)) == .reserved([nil]))
         let ask = RecordQuery(
             principal: Bench.user, .zones(reserve.database, names: [ZoneID.defaultName]))
-        let answer = try self.bench.state.answer(ask.enveloped(), over: self.bench.rows)
+        let answer = try self.bench.state.answer(ask.enveloped(), over: self.bench.rows.view)
         guard case .zones(let zones) = try RecordAnswer(decoding: answer.body),
             case .zone(let found)? = zones.first
         else {
@@ -192,7 +193,7 @@ import Testing
         for number in [0, 1, 2, 3] {
             let query = RecordQuery(
                 principal: Bench.user, .zones(Self.database.part(number), names: nil))
-            let answer = try self.bench.state.answer(query.enveloped(), over: self.bench.rows)
+            let answer = try self.bench.state.answer(query.enveloped(), over: self.bench.rows.view)
             guard case .zones(let found) = try RecordAnswer(decoding: answer.body) else { return }
             #expect(found.count == 2)
         }
@@ -200,7 +201,7 @@ import Testing
             .eraseDatabase(EraseDatabase(database: Self.database.part(1))), as: Bench.system)
         let used = try [0, 1, 2, 3].map { number in
             let query = RecordQuery(principal: Bench.user, .use(Self.database.part(number)))
-            let answer = try self.bench.state.answer(query.enveloped(), over: self.bench.rows)
+            let answer = try self.bench.state.answer(query.enveloped(), over: self.bench.rows.view)
             guard case .use(_, let zoneCount, _) = try RecordAnswer(decoding: answer.body) else {
                 return UInt64.max
             }
@@ -221,22 +222,22 @@ import Testing
             RecordCommand.recover.enveloped(
                 container: Bench.container, identity: RequestIdentity(high: 7, low: 7),
                 deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system),
-            at: EntryPosition(index: LogIndex(999), time: self.bench.time), over: &self.bench.rows)
+            at: EntryPosition(index: LogIndex(999), time: self.bench.time), over: self.bench.rows)
         #expect(try self.mask() == BucketMask(of: 0..<4))
         // Of somebody whose row it has lost, too.
         let ask = BucketsAsk(
             database: DatabaseID(container: Bench.container, scope: .private, owner: "_lost"),
             count: 8)
         let query = RecordQuery(principal: Bench.system, .buckets(ask)).enveloped()
-        let answer = try self.bench.state.answer(query, over: self.bench.rows)
+        let answer = try self.bench.state.answer(query, over: self.bench.rows.view)
         #expect(
             try RecordAnswer(decoding: answer.body)
                 == .buckets(BucketsAnswer(mask: BucketMask(of: 0..<8), zone: nil)))
         // The bucket's own rows were lifted under its own name: its trim finds the zone.
         _ = try self.bench.apply(.continueJobs(ContinueJobs()), as: Bench.system)
-        let stored = try StoredRows.database(part, over: self.bench.rows)
+        let stored = try StoredRows.database(part, over: self.bench.rows.view)
         let number = try #require(stored).number
-        let found = try StoredRows.zone(zone, in: number, over: self.bench.rows)
+        let found = try StoredRows.zone(zone, in: number, over: self.bench.rows.view)
         let row = try #require(found)
         #expect(row.tombstoneCount == 0 && row.lastTag > 1 << 39)
     }
@@ -251,7 +252,7 @@ import Testing
             RecordCommand.recover.enveloped(
                 container: Bench.container, identity: RequestIdentity(high: 7, low: 7),
                 deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system),
-            at: EntryPosition(index: LogIndex(999), time: self.bench.time), over: &self.bench.rows)
+            at: EntryPosition(index: LogIndex(999), time: self.bench.time), over: self.bench.rows)
         #expect(try self.mask() == BucketMask(of: [1]))
     }
 

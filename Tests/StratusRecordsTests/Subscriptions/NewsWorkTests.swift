@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -64,7 +65,7 @@ import Testing
         var state = own.bench.state
         let ask = NewsAsk(database: own.database, token: token, after: after)
         let query = RecordQuery(principal: own.principal, .news(ask)).enveloped()
-        let answer = try state.answer(query, within: nil, meter, over: own.bench.rows)
+        let answer = try state.answer(query, within: nil, meter, over: own.bench.rows.view)
         guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
             throw BenchError("no news")
         }

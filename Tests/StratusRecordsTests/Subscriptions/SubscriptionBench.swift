@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -138,12 +139,14 @@ struct SubscriptionBench {
     }
 }
 
-extension SortedRows {
+extension Rows {
     /// All rows of some tables.
     func text(_ tables: [Table]) -> Bytes {
         var writer = ByteWriter()
         for table in tables {
-            self.scan(table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false) {
+            try! self.scan(
+                table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false
+            ) {
                 key, row in
                 writer.write(table.rawValue)
                 writer.write(prefixed: Bytes(copying: key))
@@ -156,7 +159,7 @@ extension SortedRows {
 
     func keys(_ table: Table) -> [Bytes] {
         var keys: [Bytes] = []
-        self.scan(table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false) {
+        try! self.scan(table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false) {
             key, _ in
             keys.append(Bytes(copying: key))
             return .next

@@ -1,5 +1,6 @@
 import Foundation
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -123,7 +124,8 @@ struct NewsRun {
     }
 
     private func number() throws -> DatabaseNumber {
-        guard let row = try StoredRows.database(Bench.privateDatabase, over: self.own.bench.rows)
+        guard
+            let row = try StoredRows.database(Bench.privateDatabase, over: self.own.bench.rows.view)
         else { throw BenchError("no database") }
         return row.number
     }

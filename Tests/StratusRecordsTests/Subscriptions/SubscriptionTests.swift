@@ -1,3 +1,4 @@
+import StratusDoubles
 import StratusModel
 import Testing
 
@@ -13,9 +14,9 @@ import Testing
         let second = Own.zone("a", "Shelves")
         #expect(try own.modify(.create(first), .create(second)) == [.saved, .saved])
         #expect(try own.list() == [second, first])
-        let rows = own.bench.rows
+        let rows = own.bench.rows.contents
         #expect(try own.modify(.create(first)) == [.saved])
-        #expect(own.bench.rows == rows)
+        #expect(own.bench.rows.contents == rows)
         let changed = Own.query("b", on: .deleted)
         #expect(try own.modify(.create(changed)) == [.saved])
         #expect(try own.list() == [second, changed])

@@ -1,18 +1,17 @@
-import StratusCoding
-import StratusModel
+package import StratusModel
 
-extension RowReader {
-    func row(_ table: Table, _ key: Bytes) throws(StoreError) -> Bytes? {
+extension RowView {
+    package func row(_ table: Table, _ key: Bytes) throws(StoreError) -> Bytes? {
         try unsafe self.row(table, key.span.bytes)
     }
 
-    func head(_ table: Table, _ key: Bytes, sizeMax: Int) throws(StoreError) -> Bytes? {
+    package func head(_ table: Table, _ key: Bytes, sizeMax: Int) throws(StoreError) -> Bytes? {
         try unsafe self.head(table, key.span.bytes, sizeMax: sizeMax)
     }
 
     /// The first `limit` rows of `[start, end)`, or the last ones when `descending`; fewer once
     /// they come to `sizeMax` bytes.
-    func rows(
+    package func rows(
         _ table: Table, from start: Bytes, to end: Bytes, descending: Bool = false, limit: Int,
         sizeMax: Int = .max
     ) throws(StoreError) -> [(key: Bytes, row: Bytes)] {
@@ -31,16 +30,17 @@ extension RowReader {
     }
 }
 
-extension RowReader {
+extension RowView {
     /// The first `limit` keys of `[start, end)`: a row may be a megabyte.
-    func keys(_ table: Table, from start: Bytes, to end: Bytes, limit: Int) throws(StoreError)
+    package func keys(_ table: Table, from start: Bytes, to end: Bytes, limit: Int)
+        throws(StoreError)
         -> [Bytes]
     {
         try self.keys(table, from: start, to: end, limit: limit, sizeMax: .max).keys
     }
 
     /// The same, and fewer once their rows come to `sizeMax` bytes.
-    func keys(_ table: Table, from start: Bytes, to end: Bytes, limit: Int, sizeMax: Int)
+    package func keys(_ table: Table, from start: Bytes, to end: Bytes, limit: Int, sizeMax: Int)
         throws(StoreError) -> (keys: [Bytes], size: Int)
     {
         if limit <= 0 || sizeMax <= 0 { return ([], 0) }
@@ -57,16 +57,20 @@ extension RowReader {
     }
 }
 
-extension RowStore {
-    mutating func put(_ table: Table, _ key: Bytes, _ row: Bytes) throws(StoreError) {
+extension Rows {
+    package func row(_ table: Table, _ key: Bytes) throws(StoreError) -> Bytes? {
+        try unsafe self.row(table, key.span.bytes)
+    }
+
+    package func put(_ table: Table, _ key: Bytes, _ row: Bytes) throws(StoreError) {
         try unsafe self.put(table, key.span.bytes, row.span.bytes)
     }
 
-    mutating func putNew(_ table: Table, _ key: Bytes, _ row: Bytes) throws(StoreError) {
+    package func putNew(_ table: Table, _ key: Bytes, _ row: Bytes) throws(StoreError) {
         try unsafe self.putNew(table, key.span.bytes, row.span.bytes)
     }
 
-    mutating func remove(_ table: Table, _ key: Bytes) throws(StoreError) {
+    package func remove(_ table: Table, _ key: Bytes) throws(StoreError) {
         try unsafe self.remove(table, key.span.bytes)
     }
 }

@@ -1,80 +1,56 @@
 import StratusDoubles
 import StratusModel
+import StratusRows
 import StratusSQLite
 import StratusStorage
 import Testing
 
-/// The promises of every `RowStore`. Each test runs over the rows in memory, the rows in SQLite,
-/// and those that a transaction keeps back.
-@Suite struct RowStoreContract {
+/// The promises of ``Rows``. Each test runs over rows in memory, over rows that SQLite has, and over
+/// those of a batch that it does not have yet.
+@Suite struct RowsContract {
     enum Kind: String, CaseIterable, CustomTestStringConvertible {
-        case memory, sqlite, transaction
+        case memory, sqlite, batch
         var testDescription: String { self.rawValue }
     }
 
-    /// Erases which store it is; the tests see the protocol.
-    struct Store: RowStore {
-        private var memory: MemoryRowStore?
-        private var database: RowDatabase?
+    struct Store {
+        let rows: Rows
+        private let kind: Kind
 
         init(_ kind: Kind) throws {
+            self.kind = kind
             switch kind {
-            case .memory: self.memory = MemoryRowStore()
-            case .sqlite, .transaction:
-                let system = FileSystem(SimulatedFiles(seed: 1))
-                try RowDatabase.make("rows.db", in: system, fileTag: 7)
-                self.database = try RowDatabase(
-                    "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
-                if kind == .transaction { try self.database?.beginTransaction() }
+            case .memory: self.rows = Rows()
+            case .sqlite, .batch: self.rows = Rows(over: try RowsContract.file())
             }
+            if kind == .batch { try self.rows.begin() }
         }
 
-        func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {
-            if let database { return try database.row(table, key) }
-            return self.memory!.row(table, key)
-        }
-        func scan(
-            _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
-            _ body: (borrowing RawSpan, borrowing RawSpan) -> ScanStep
-        ) throws(StoreError) {
-            if let database {
-                try database.scan(table, from: from, to: to, descending: descending, body)
-            } else {
-                self.memory!.scan(table, from: from, to: to, descending: descending, body)
-            }
-        }
-        mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
-            throws(StoreError)
-        {
-            if let database { return try database.put(table, key, row) }
-            self.memory!.put(table, key, row)
-        }
-        mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {
-            if let database { return try database.remove(table, key) }
-            self.memory!.remove(table, key)
-        }
-        mutating func remove(
-            _ table: Table, _ key: borrowing RawSpan, holding row: borrowing RawSpan
-        ) throws(StoreError) {
-            if let database { return try database.remove(table, key, holding: row) }
-            try self.memory!.remove(table, key, holding: row)
+        private func end() throws {
+            if self.kind == .sqlite { try self.rows.publish() }
         }
 
-        mutating func put(_ key: Bytes, _ row: Bytes, _ table: Table = .record) throws {
-            try self.put(table, key.span.bytes, row.span.bytes)
+        func put(_ key: Bytes, _ row: Bytes, _ table: Table = .record) throws {
+            try self.rows.put(table, key, row)
+            try self.end()
         }
-        mutating func remove(_ key: Bytes, _ table: Table = .record) throws {
-            try self.remove(table, key.span.bytes)
+        func remove(_ key: Bytes, _ table: Table = .record) throws {
+            try self.rows.remove(table, key)
+            try self.end()
+        }
+        func remove(_ key: Bytes, holding row: Bytes) throws {
+            try self.rows.remove(.record, key.span.bytes, holding: row.span.bytes)
+            try self.end()
         }
         func get(_ key: Bytes, _ table: Table = .record) throws -> Bytes? {
-            try self.row(table, key.span.bytes)
+            try self.rows.row(table, key)
         }
         func keys(
             from: Bytes = [], to: Bytes = [], descending: Bool = false, limit: Int = .max,
             _ table: Table = .record
         ) throws -> [Bytes] {
             var keys: [Bytes] = []
-            try self.scan(
+            try self.rows.scan(
                 table, from: from.span.bytes, to: to.span.bytes, descending: descending
             ) { key, _ in
                 keys.append(Bytes(copying: key))
@@ -84,6 +60,13 @@ import Testing
         }
     }
 
+    private static func file() throws -> RowDatabase {
+        let system = FileSystem(SimulatedFiles(seed: 1))
+        try RowDatabase.make("rows.db", in: system, fileTag: 7)
+        return try RowDatabase(
+            "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+    }
+
     /// The file keeps its length, and what is put next goes where something was.
     @Test func `S-05 what was removed is spare, and is used before the file grows`() throws {
         let files = SimulatedFiles(seed: 1)
@@ -91,20 +74,20 @@ import Testing
         try RowDatabase.make("rows.db", in: system, fileTag: 7)
         let database = try RowDatabase(
             "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+        let rows = Rows(over: database)
         func change(_ body: (Bytes) throws -> Void) throws {
-            try database.beginTransaction()
             for number in 0..<200 as Range<UInt8> { try body([number]) }
-            try database.commitTransaction()
+            try rows.publish()
             #expect(try database.checkpoint().isComplete)
         }
         let row = Bytes(repeating: 1, count: 4_000)
         func fill() throws {
-            try change { try database.put(.record, $0.span.bytes, row.span.bytes) }
+            try change { try rows.put(.record, $0, row) }
         }
         try fill()
         let size = files.contents(of: "rows.db")?.count
         #expect(try database.sparePageCount() == 0)
-        try change { try database.remove(.record, $0.span.bytes) }
+        try change { try rows.remove(.record, $0) }
         #expect(try database.sparePageCount() > 150)
         #expect(files.contents(of: "rows.db")?.count == size)
         try fill()
@@ -114,7 +97,7 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `what was put last is what is read`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         #expect(try store.get([1]) == nil)
         try store.put([1], [10])
         #expect(try store.get([1]) == [10])
@@ -125,7 +108,7 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `a removed row is gone and removing it again is no error`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         try store.put([1], [10])
         try store.put([2], [20])
         try store.remove([1])
@@ -136,12 +119,12 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `a row that a scan has found is removed without being read`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         for number in 1...3 as ClosedRange<UInt8> { try store.put([number], [number, number]) }
         #expect(try store.keys() == [[1], [2], [3]])
         for number in [1, 3] as Bytes {
             let (key, row) = ([number] as Bytes, [number, number] as Bytes)
-            try store.remove(.record, key.span.bytes, holding: row.span.bytes)
+            try store.remove(key, holding: row)
         }
         #expect(try store.get([1]) == nil)
         #expect(try store.keys() == [[2]])
@@ -150,28 +133,22 @@ import Testing
     }
 
     @Test func `the digest lets go of a row that a scan has found`() throws {
-        let system = FileSystem(SimulatedFiles(seed: 1))
-        try RowDatabase.make("rows.db", in: system, fileTag: 7)
-        let database = try RowDatabase(
-            "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+        let rows = Rows(over: try Self.file())
         let (key, row): (Bytes, Bytes) = ([1], [10])
-        try database.beginTransaction()
-        try database.put(.request, key.span.bytes, row.span.bytes)
-        try database.commitTransaction()
-        try database.beginTransaction()
-        try database.remove(.request, key.span.bytes, holding: row.span.bytes)
+        try rows.put(.request, key, row)
+        try rows.publish()
+        try rows.remove(.request, key.span.bytes, holding: row.span.bytes)
         // It may come back before anything is written.
-        try database.put(.request, key.span.bytes, row.span.bytes)
-        let other: Bytes = [2]
-        try database.put(.request, other.span.bytes, row.span.bytes)
-        try database.remove(.request, key.span.bytes)
-        try database.commitTransaction()
-        #expect(try database.computeDigest() == database.digest)
+        try rows.put(.request, key, row)
+        try rows.put(.request, [2], row)
+        try rows.remove(.request, key)
+        try rows.publish()
+        #expect(try rows.computeDigest() == rows.digest)
     }
 
     @Test(arguments: Kind.allCases)
     func `an empty row is not an absent one`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         try store.put([1], [])
         #expect(try store.get([1]) == [])
         try store.put([], [5])
@@ -181,7 +158,7 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `keys are ordered byte by byte, the shorter first`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         let ordered: [Bytes] = [
             [0], [0, 0], [0, 0xFF], [1], [0x7F], [0x80], [0xFE, 0xFF], [0xFF], [0xFF, 0],
             [0xFF, 0xFF, 0xFF],
@@ -193,7 +170,7 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `a scan includes its start and excludes its end`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         for key in 1...9 as ClosedRange<UInt8> { try store.put([key], []) }
         let rows: [(name: String, from: Bytes, to: Bytes, expected: [UInt8])] = [
             ("both bounds", [3], [6], [3, 4, 5]),
@@ -216,7 +193,7 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `a scan stops when told, and the next one starts afresh`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         for key in 1...9 as ClosedRange<UInt8> { try store.put([key], []) }
         #expect(try store.keys(limit: 2) == [[1], [2]])
         #expect(try store.keys(descending: true, limit: 1) == [[9]])
@@ -225,11 +202,11 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `a scan may read and scan the same table from within`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         for key in 1...4 as ClosedRange<UInt8> { try store.put([key], [key]) }
         var seen: [Int] = []
         let all = Bytes()
-        try store.scan(.record, from: all.span.bytes, to: all.span.bytes, descending: false) {
+        try store.rows.scan(.record, from: all.span.bytes, to: all.span.bytes, descending: false) {
             key, _ in
             let inner = try? store.keys()
             let row = try? store.get(Bytes(copying: key))
@@ -241,7 +218,7 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `rows of any size come back whole`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         for size in [1, 900, 1_000, 4_095, 4_096, 4_097, 70_000, 2_000_000] {
             let row = Bytes((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ size) })
             let key = Bytes("key \(size)".utf8)
@@ -255,7 +232,7 @@ import Testing
 
     @Test(arguments: Kind.allCases)
     func `tables do not see each other's rows`(kind: Kind) throws {
-        var store = try Store(kind)
+        let store = try Store(kind)
         for table in Table.all { try store.put([1], [table.rawValue], table) }
         for table in Table.all {
             #expect(try store.get([1], table) == [table.rawValue])
@@ -266,7 +243,7 @@ import Testing
     @Test(arguments: Kind.allCases, 0..<12 as Range<UInt64>)
     func `random operations agree with a model`(kind: Kind, seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        var store = try Store(kind)
+        let store = try Store(kind)
         var model: [Bytes: Bytes] = [:]
         func key() -> Bytes {
             (0..<Int.random(in: 0...3, using: &random)).map { _ in

@@ -11,13 +11,13 @@ package enum RowHash {
     private static let key: (UInt64, UInt64) = (0x5374_7261_7475_7352, 0x6F77_4469_6765_7374)
 
     package static func of(
-        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
+        _ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan
     ) -> StateDigest {
         var hash = SipHash128(key: Self.key)
         // The key's length keeps a byte from moving between key and row unnoticed.
-        hash.absorb(word: UInt64(table.rawValue) << 56 | UInt64(key.count))
-        hash.absorb(key)
-        hash.absorb(row)
+        hash.absorb(word: UInt64(table.rawValue) << 56 | UInt64(key.byteCount))
+        unsafe key.withUnsafeBytes { unsafe hash.absorb($0) }
+        unsafe row.withUnsafeBytes { unsafe hash.absorb($0) }
         return hash.finish()
     }
 }
@@ -43,17 +43,17 @@ struct SipHash128 {
     mutating func absorb(_ bytes: UnsafeRawBufferPointer) {
         var position = 0
         while self.count & 7 != 0, position < bytes.count {
-            self.absorb(byte: bytes[position])
+            unsafe self.absorb(byte: bytes[position])
             position += 1
         }
         while position + 8 <= bytes.count {
-            let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            let word = unsafe bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
             self.rounds.compress(UInt64(littleEndian: word))
             self.count += 8
             position += 8
         }
         while position < bytes.count {
-            self.absorb(byte: bytes[position])
+            unsafe self.absorb(byte: bytes[position])
             position += 1
         }
     }

@@ -1,3 +1,5 @@
+package import StratusModel
+
 /// The meaning of a partition's rows: decisions over rows, without a disk, a clock or a random
 /// draw.
 ///
@@ -9,17 +11,17 @@ package protocol ReplicatedState: Sendable {
     /// - Throws: only what `rows` threw. The caller then rolls everything back to the last commit,
     ///   calls ``forget()`` and replays; nothing decided since may be answered.
     mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+        _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome
 
     /// Answers a read over one state of the rows: the one that the commands applied so far have
     /// left. May keep what it read in memory until ``forget()``.
-    mutating func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    mutating func answer(_ query: Query, over rows: RowView) throws(StoreError)
         -> QueryAnswer
 
     /// The same, and whatever can be asked for in pages ends its page when the time is over.
     mutating func answer(
-        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
+        _ query: Query, within time: ReadTime?, over rows: RowView
     ) throws(StoreError) -> QueryAnswer
 
     /// Drops whatever is kept in memory about the rows: they may have gone back.
@@ -39,7 +41,7 @@ package protocol ReplicatedState: Sendable {
 
     /// The numbers of what was taken out of reach and is not removed yet: the least and the
     /// greatest. They are given in ascending order and never twice. Nil: all is removed.
-    func removing(over rows: borrowing some RowReader) throws(StoreError) -> ClosedRange<UInt64>?
+    func removing(over rows: RowView) throws(StoreError) -> ClosedRange<UInt64>?
 
     /// Whether outcomes whose time is over are to be removed with the command: they name what was
     /// erased, and nothing else may come for a long time.
@@ -61,14 +63,14 @@ extension ReplicatedState {
 
     package func forgetsOutcomes(_ command: Command) -> Bool { false }
 
-    package func removing(over rows: borrowing some RowReader) throws(StoreError)
+    package func removing(over rows: RowView) throws(StoreError)
         -> ClosedRange<UInt64>?
     { nil }
 }
 
 extension ReplicatedState {
     package mutating func answer(
-        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
+        _ query: Query, within time: ReadTime?, over rows: RowView
     ) throws(StoreError) -> QueryAnswer {
         try self.answer(query, over: rows)
     }
