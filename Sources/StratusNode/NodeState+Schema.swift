@@ -30,9 +30,7 @@ extension NodeState {
     func install(_ schema: Schema, of container: ContainerReference)
         async throws(NodeControlFailure)
     {
-        let command = RecordCommand.schema(
-            .install(schema)
-        ).enveloped(
+        let command = RecordCommand.schema(.install(schema)).enveloped(
             container: container, identity: self.world.drawIdentity(),
             deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
             schemaVersion: schema.version, principal: Principal(kind: .administrator))

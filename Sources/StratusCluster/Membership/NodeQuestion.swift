@@ -16,10 +16,10 @@ package import StratusPlacement
 // |       | 5 changed: varint revision                                                        |
 // |       | 6 health                                                                          |
 // |       | 7 offer: prefixed view                                                            |
-// |       | 8 attend: 4 node, flag whole, count of databases, 8 each                |
-// |       | 9 stirred: count of databases, 8 each                                   |
-// |       | 10 support                                                              |
-// |       | 11 remains                                                             |
+// |       | 8 attend: 4 node, flag whole, count of databases, 8 each                          |
+// |       | 9 stirred: count of databases, 8 each                                             |
+// |       | 10 support                                                                        |
+// |       | 11 remains                                                                        |
 //
 // Its answer, version 1
 //
@@ -33,8 +33,8 @@ package import StratusPlacement
 // |       | 4 health: text version, 8 wall milliseconds, 8 free bytes, 8 bytes of the disk,   |
 // |       |   8 end of the certificate, count of complaints, each two texts, count of groups led, |
 // |       |   varint revision, 8 resident bytes, 8 requests in flight                         |
-// |       | 5 support: count of files, each a text name and prefixed bytes         |
-// |       | 6 remains: see `NodeRemains.swift`                                    |
+// |       | 5 support: count of files, each a text name and prefixed bytes                    |
+// |       | 6 remains: see `NodeRemains.swift`                                                |
 // | …     | observation: 2 group, 4 leader, prefixed configuration, varint index, flag        |
 // |       |   committed, count of nodes caught up, 4 each                                      |
 
