@@ -69,9 +69,9 @@ import Testing
             #expect(seconds != nil, "\(name) has no budget on its third line")
             if line?.output.2 == nil { budget += seconds ?? 0 } else { alone += seconds ?? 0 }
         }
-        // CI has 45 minutes; the build and the tests in process take 20 of them.
+        // CI has 45 minutes; the build and the tests in process take some 12 of them.
         let all = alone + budget / 2
-        #expect(all <= 20 * 60, "the stages may take \(all) s, of which \(alone) s alone")
+        #expect(all <= 25 * 60, "the stages may take \(all) s, of which \(alone) s alone")
     }
 
     @Test func `links between the pages lead somewhere`() throws {
