@@ -33,7 +33,7 @@ enum SchemaPages {
         let container = try exchange.container()
         do throws(NodeControlFailure) {
             let schema = try await exchange.control.schema(of: container)
-            return AdminAnswer.text(200, SchemaText.write(schema))
+            return AdminAnswer.text(200, SchemaText.write(schema.namingUsers))
         } catch { return Self.answer(error, exchange) }
     }
 

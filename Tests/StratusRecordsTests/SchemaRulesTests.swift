@@ -32,6 +32,37 @@ import Testing
         #expect(try SchemaRules.extending(grown, with: [wish]).get() == grown)
     }
 
+    @Test func `promise: every schema has Users, which no import takes away`() throws {
+        let plain = try Self.schema(Self.books)
+        #expect(plain.type(named: "Users") == .users)
+        let shown = plain.namingUsers
+        #expect(shown.types.map(\.name) == ["Book", "Users"])
+        // An export that comes back changes nothing.
+        #expect(
+            try SchemaRules.importing(
+                SchemaText.read(SchemaText.write(shown)), over: plain, production: Schema()
+            ).get() == plain)
+        let wish = RecordType(
+            name: "Users",
+            fields: [FieldDefinition(name: "nick", type: FieldType(.string))])
+        let grown = try SchemaRules.extending(plain, with: [wish]).get()
+        let users = try #require(grown.type(named: "Users"))
+        #expect(users.fields.map(\.name) == ["nick", "roles"])
+        #expect(users.grants == RecordType.users.grants, "nobody may create or remove one")
+        // A text without it leaves it, and one without grants leaves it writable.
+        let kept = try SchemaRules.importing(plain, over: grown, production: Schema()).get()
+        #expect(kept.type(named: "Users") == users)
+        let named = try SchemaRules.importing(
+            try Self.schema("RECORD TYPE Users (age INT64);"), over: plain, production: Schema()
+        ).get()
+        #expect(named.type(named: "Users")?.fields.map(\.name) == ["age", "roles"])
+        #expect(named.type(named: "Users")?.grants == RecordType.users.grants)
+        // Production gets it with all else.
+        let production = try SchemaRules.promoting(grown, over: Schema()).get()
+        #expect(production.type(named: "Users") == users)
+        #expect(SchemaRules.check(production) == nil)
+    }
+
     @Test func `an extension that is no schema is refused`() throws {
         let schema = try Self.schema(Self.books)
         let bad = RecordType(

@@ -56,7 +56,7 @@ struct OperationCompiler {
     /// what they are.
     private mutating func refusalOfType(_ operation: ModifyRequest.Operation) -> ClientError? {
         guard !self.growsSchema, !operation.kind.isDelete, let type = operation.recordType,
-            type != RecordState.userType, self.schema.type(named: type) == nil
+            self.schema.type(named: type) == nil
         else { return nil }
         return self.note(type, holding: []) ?? ClientError(RecordRefusal(.typeUnknown, type))
     }
@@ -150,7 +150,6 @@ struct OperationCompiler {
     ///
     /// - Returns: what is wrong with a type that no schema can have.
     private mutating func note(_ type: String, holding fields: [Field]) -> ClientError? {
-        if self.isBareUser(type, fields) { return nil }
         if self.schema.type(named: type) == nil {
             if type == "cloudKit.share" { return ClientError(InputRefusal.shareInLegacySpelling) }
             guard NameRules.isIdentifier(type, limit: 255) else {
@@ -163,17 +162,10 @@ struct OperationCompiler {
         return nil
     }
 
-    /// Everybody's own record is there without being in a schema, as long as nothing is put into
-    /// it.
-    private func isBareUser(_ type: String, _ fields: [Field]) -> Bool {
-        type == RecordState.userType && fields.isEmpty && self.schema.type(named: type) == nil
-    }
-
     /// The refusal of an operation that needs what a closed schema lacks; nil where it lacks
     /// nothing.
     func refusal(of operation: RecordOperation) -> ClientError? {
         guard !operation.kind.isDelete else { return nil }
-        if let type = operation.recordType, self.isBareUser(type, operation.fields) { return nil }
         if let type = operation.recordType, self.schema.type(named: type) == nil {
             return ClientError(RecordRefusal(.typeUnknown, type))
         }

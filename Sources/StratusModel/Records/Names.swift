@@ -64,6 +64,15 @@ package enum NameRules {
         Self.isPrintable(name, limit: limit)
     }
 
+    /// Whether a name has the form of a user's: an underscore and 32 lower-case digits.
+    package static func isUserRecordName(_ name: String) -> Bool {
+        name.utf8.count == 33 && name.utf8.first == UInt8(ascii: "_")
+            && name.utf8.dropFirst().allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
+    }
+
     /// Custom zone names follow the same rule.
     package static func isCustomZoneName(_ name: String, limit: Int) -> Bool {
         Self.isRecordName(name, limit: limit)

@@ -13,7 +13,19 @@ package struct Schema: Sendable, Hashable {
         self.roles = roles
     }
 
-    package func type(named name: String) -> RecordType? { self.types.first { $0.name == name } }
+    /// `Users` is in every schema, also where no text names it.
+    package func type(named name: String) -> RecordType? {
+        self.types.first { $0.name == name } ?? (name == RecordType.usersName ? .users : nil)
+    }
+
+    /// The schema with `Users` among its types: what is shown to people, and kept over an import.
+    package var namingUsers: Schema {
+        if self.types.contains(where: { $0.name == RecordType.usersName }) { return self }
+        var complete = self
+        complete.types.append(.users)
+        complete.types.sort { $0.name < $1.name }
+        return complete
+    }
 }
 
 package struct RecordType: Sendable, Hashable {
@@ -31,6 +43,17 @@ package struct RecordType: Sendable, Hashable {
     package func field(named name: String) -> FieldDefinition? {
         self.fields.first { $0.name == name }
     }
+
+    package static let usersName = "Users"
+
+    /// The type of people's own records, as every container has it. An app may add fields.
+    package static let users = RecordType(
+        name: Self.usersName,
+        fields: [FieldDefinition(name: "roles", type: FieldType(.int64, isList: true))],
+        grants: [
+            Grant(role: "_creator", permissions: [.write]),
+            Grant(role: "_world", permissions: [.read]),
+        ])
 }
 
 package struct FieldDefinition: Sendable, Hashable {

@@ -104,6 +104,7 @@ package enum SchemaRules {
     ) -> Result<Schema, SchemaRefusal> {
         var grown = schema
         for type in types {
+            if type.name == RecordType.usersName { grown = grown.namingUsers }
             if let position = grown.types.firstIndex(where: { $0.name == type.name }) {
                 for field in type.fields
                 where grown.types[position].field(named: field.name) == nil {
@@ -118,9 +119,13 @@ package enum SchemaRules {
     }
 
     /// Takes a whole schema for development. What production has must stay in it.
+    ///
+    /// A text that does not name `Users` leaves the type as it is: hand-written ones seldom do, and
+    /// people's records must stay writable.
     package static func importing(
-        _ new: Schema, over current: Schema, production: Schema
+        _ imported: Schema, over current: Schema, production: Schema
     ) -> Result<Schema, SchemaRefusal> {
+        let new = Self.keepingUsers(of: current, in: imported)
         var reasons: [String] = []
         for deployed in production.types {
             guard let type = new.type(named: deployed.name) else {
@@ -138,6 +143,31 @@ package enum SchemaRules {
         reasons += Self.typeChanges(from: current, to: new).filter { !reasons.contains($0) }
         if !reasons.isEmpty { return .failure(SchemaRefusal(reasons: reasons)) }
         return Self.successor(of: current, new)
+    }
+
+    private static func keepingUsers(of current: Schema, in imported: Schema) -> Schema {
+        var new = imported
+        guard let position = new.types.firstIndex(where: { $0.name == RecordType.usersName })
+        else {
+            new.types += current.types.filter { $0.name == RecordType.usersName }
+            return new
+        }
+        // Its own record is of no use to a person who may not write it.
+        if new.types[position].grants.isEmpty {
+            new.types[position].grants = RecordType.users.grants
+        }
+        for field in RecordType.users.fields
+        where new.types[position].field(named: field.name) == nil {
+            new.types[position].fields.append(field)
+        }
+        new.types[position].fields.sort { $0.name < $1.name }
+        // An export names it. Taken back as it is, it changes nothing.
+        if new.types[position] == .users,
+            !current.types.contains(where: { $0.name == RecordType.usersName })
+        {
+            new.types.remove(at: position)
+        }
+        return new
     }
 
     /// Production's schema after development is deployed: everything of development's, and what

@@ -29,7 +29,8 @@ extension RecordBatch {
         case .failure(let refusal): return .refused(refusal.refusal)
         case .success(let found): type = found
         }
-        if existing == nil,
+        // People may make their own record, should it be missing: nobody else could.
+        if existing == nil, typeName != RecordState.userType,
             !AccessRules.allows(
                 .create, type, creator: nil, in: self.modify.database, self.principal)
         {
@@ -53,7 +54,9 @@ extension RecordBatch {
         let name = operation.recordName
         let limit = RecordState.nameLengthMax
         if !NameRules.isRecordName(name, limit: limit), !self.isOwnUserRecord(operation) {
-            return RecordRefusal(.nameInvalid, name)
+            return self.isUserRecord(operation)
+                ? RecordRefusal(.writeDenied, RecordState.userType)
+                : RecordRefusal(.nameInvalid, name)
         }
         if let type = operation.recordType {
             // One for each user, under the user's name, in the public database.
@@ -73,6 +76,14 @@ extension RecordBatch {
         let name = operation.recordName
         guard name.utf8.first == UInt8(ascii: "_"),
             NameRules.isRecordName(String(name.dropFirst()), limit: RecordState.nameLengthMax - 1)
+    /// Whether the operation is about a person's record, whosever it is and whether or not it is
+    /// there.
+    private func isUserRecord(_ operation: RecordOperation) -> Bool {
+        self.modify.database.scope == .public
+            && NameRules.isUserRecordName(operation.recordName)
+            && (operation.recordType ?? RecordState.userType) == RecordState.userType
+    }
+
         else { return false }
         switch self.principal.kind {
         case .system, .administrator: return true
@@ -134,7 +145,6 @@ extension RecordBatch {
     {
         guard let schema = self.schema else { return .success(nil) }
         guard let type = schema.type(named: typeName) else {
-            if typeName == RecordState.userType { return .success(nil) }
             return .failure(SchemaRefusal(refusal: RecordRefusal(.typeUnknown, typeName)))
         }
         for field in operation.fields {

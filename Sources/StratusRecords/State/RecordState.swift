@@ -14,7 +14,7 @@ package struct RecordState: Sendable {
     /// Record, zone and type names.
     package static let nameLengthMax = 255
     /// The record type of users' own records, there without being in a schema.
-    package static let userType = "Users"
+    package static let userType = RecordType.usersName
 
     /// The limits of one entry in bytes, beside its limits in rows. They are equal on every
     /// replica, because the outcome of a command depends on them.
