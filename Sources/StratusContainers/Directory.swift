@@ -24,6 +24,10 @@ package struct Directory: Sendable {
     package var sealingKeys: SealingKeyRing { self.authenticator.sealingKeys }
     var store: IdentityStore { self.accounts.store }
 
+    func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
+        try await UserRecords(store: self.store, registry: self.registry).make(name, in: container)
+    }
+
     package init(
         _ authenticator: CredentialAuthenticator,
         commandDeadline: Duration = Limits().commandDeadline, form: RecordForm,

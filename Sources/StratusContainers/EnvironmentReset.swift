@@ -58,16 +58,14 @@ package struct EnvironmentReset: Sendable {
             after: reset.lastUser.isEmpty ? nil : Bytes(reset.lastUser.utf8),
             limit: Self.userCountMax)
         for row in users {
-            guard let user = try? ContainerUser(decoding: row.row.body),
+            guard (try? ContainerUser(decoding: row.row.body)) != nil,
                 let name = String(validating: row.name, as: UTF8.self)
             else { throw RouteError.refused("a row that cannot be read") }
             let erased = try await DatabaseErasure(store: self.store).run(
                 descriptor.layout.privateDatabase(of: name, in: container))
             progress.zoneCount += erased.zoneCount
             progress.recordCount += erased.recordCount
-            if user.account != nil {
-                try await self.directory.makeUserRecord(name, in: container)
-            }
+            try await self.directory.makeUserRecord(name, in: container)
             progress.userCount += 1
             reset.lastUser = name
         }
@@ -102,34 +100,5 @@ package struct EnvironmentReset: Sendable {
         return (
             try await self.store.schema(of: container), try await self.store.schema(of: production)
         )
-    }
-}
-
-extension IdentityStore {
-    /// A container's schema, as its home has it.
-    func schema(of container: ContainerReference) async throws -> Schema {
-        let answer = try await self.router.read(
-            RecordQuery(principal: Principal(kind: .system), .schema(container)).enveloped(),
-            at: .container(container), deadline: self.world.now + .seconds(10))
-        guard case .schema(let schema) = try RecordAnswer(decoding: answer.body) else {
-            throw RouteError.refused("an answer of another kind")
-        }
-        return schema ?? Schema()
-    }
-
-    /// Makes it the schema at its home, or the copy of it that a partition keeps.
-    func install(_ schema: Schema, of container: ContainerReference, at key: ShardKey) async throws
-    {
-        let outcome = try await self.router.submit(
-            RecordCommand.schema(
-                .install(schema)
-            ).enveloped(
-                container: container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: self.now + 10_000, schemaVersion: schema.version,
-                principal: Principal(kind: .system)),
-            to: key, deadline: self.world.now + .seconds(10))
-        guard outcome.verdict == .decided,
-            case .schema = try RecordOutcome(decoding: outcome.body, detail: [])
-        else { throw RouteError.outcomeUnknown }
     }
 }

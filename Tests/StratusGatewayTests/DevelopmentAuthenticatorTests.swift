@@ -6,7 +6,10 @@ import Testing
 @Suite struct DevelopmentAuthenticatorTests {
     static let key = String(repeating: "5c0f", count: 16)
     static let user = Principal(
-        kind: .user, userRecordName: DevelopmentAuthenticator.userRecordName)
+        kind: .user,
+        userRecordName: DevelopmentAuthenticator.userRecordName(
+            for: DevelopmentAuthenticator.userToken, in: container))
+    static let container = ContainerReference(container: "any", environment: .development)
     static let signIn = "http://127.0.0.1:8080/signin"
 
     typealias Row = (
@@ -86,10 +89,15 @@ import Testing
 
     @Test func `further users have their own names`() {
         let names = ["x", "stratus-user-ada", "stratus-user-tom"].map {
-            DevelopmentAuthenticator.userRecordName(for: $0)
+            DevelopmentAuthenticator.userRecordName(for: $0, in: Self.container)
         }
         #expect(Set(names).count == 3)
-        #expect(names.allSatisfy { $0.utf8.count == 33 && $0.hasPrefix("_") })
+        #expect(names.allSatisfy { NameRules.isUserRecordName($0) })
+        let other = ContainerReference(container: "other", environment: .development)
+        let others = ["x", "stratus-user-ada", "stratus-user-tom"].map {
+            DevelopmentAuthenticator.userRecordName(for: $0, in: other)
+        }
+        #expect(Set(names + others).count == 6, "another name in each container")
     }
 
     typealias TokenRow = (name: String, query: String, expected: String?)

@@ -247,6 +247,9 @@ package final class CredentialAuthenticator: Authenticator {
         if let user = try await self.user(name, in: container) {
             authentication.principal.roles = user.roles
         } else {
+            // The record comes first: who is known has one.
+            try await UserRecords(store: self.store, registry: self.registry).make(
+                name, in: container)
             try await self.access.changeUser(name, account: nil, in: container) { _ in }
             self.users.forget(UserName(container: container, recordName: name))
         }

@@ -1,5 +1,5 @@
 package import StratusHTTP
-import StratusModel
+package import StratusModel
 
 /// The authenticator of `stratus dev`. It accepts any well-formed API token in any container's
 /// development environment, and takes any web-auth token for the development user.
@@ -26,8 +26,6 @@ package struct DevelopmentAuthenticator: Authenticator {
     /// The token of a second one.
     package static let otherUserToken = "stratus-user-2"
 
-    /// The user that every web-auth token stands for.
-    package static let userRecordName = "_de7e109e12de7e109e12de7e109e1200"
     /// The beginning of a web-auth token that stands for a further user, named by the rest: tests
     /// of permissions need two people.
     package static let otherUserPrefix = "stratus-user-"
@@ -62,12 +60,17 @@ package struct DevelopmentAuthenticator: Authenticator {
         if let token = credentials.webAuthToken {
             guard self.takes(token) else { throw await self.refusalWithoutUser(request) }
             return Authentication(
-                principal: Principal(kind: .user, userRecordName: Self.userRecordName(for: token)),
+                principal: Principal(
+                    kind: .user,
+                    userRecordName: Self.userRecordName(for: token, in: request.container)),
                 webAuthToken: Self.mayStandInAHeader(token) ? token : nil)
         }
         if self.settings.signsInWithoutUserToken {
             return Authentication(
-                principal: Principal(kind: .user, userRecordName: Self.userRecordName))
+                principal: Principal(
+                    kind: .user,
+                    userRecordName: Self.userRecordName(
+                        for: Self.userToken, in: request.container)))
         }
         if request.scope == .public {
             return Authentication(principal: Principal(kind: .anonymous))
@@ -83,7 +86,8 @@ package struct DevelopmentAuthenticator: Authenticator {
         }
         var authentication = Authentication(
             principal: Principal(
-                kind: .user, userRecordName: Self.userRecordName(for: password)))
+                kind: .user,
+                userRecordName: Self.userRecordName(for: password, in: request.container)))
         authentication.appPassword = Session.AppPassword(label: "development")
         return authentication
     }
@@ -98,14 +102,19 @@ package struct DevelopmentAuthenticator: Authenticator {
         token.utf8.count <= 4_096 && token.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
-    /// 128 bits of a name, in the form of a user's record name.
-    package static func userRecordName(for token: String) -> String {
-        guard token.hasPrefix(Self.otherUserPrefix) else { return Self.userRecordName }
-        var high: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in token.utf8.dropFirst(Self.otherUserPrefix.utf8.count) {
-            high = (high ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+    /// The record name of whom a token stands for: another one in each container, as everybody has.
+    package static func userRecordName(
+        for token: String, in container: ContainerReference
+    ) -> String {
+        var name = Bytes(container.container.utf8)
+        // Every token but those of further users is the development user's.
+        if token.hasPrefix(Self.otherUserPrefix) {
+            name.append(0)
+            name += token.utf8.dropFirst(Self.otherUserPrefix.utf8.count)
         }
-        var generator = SeededGenerator(seed: high)
+        var seed: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in name { seed = (seed ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        var generator = SeededGenerator(seed: seed)
         return "_\(RequestIdentity(high: generator.next(), low: generator.next()))"
     }
 }

@@ -89,7 +89,8 @@ import Testing
 
     private static let database = DatabaseID(
         container: Town.container, scope: .private,
-        owner: DevelopmentAuthenticator.userRecordName)
+        owner: DevelopmentAuthenticator.userRecordName(
+            for: DevelopmentAuthenticator.userToken, in: Town.container))
 
     @Test func `files that are on their way count in the quota`() async throws {
         let town = Town { _, limits in limits.privateDatabaseSizeMax = ByteCount(2_000_000) }

@@ -266,7 +266,8 @@ import Testing
             return answer.json["records"][0]["recordType"] == "Page"
         }
         #expect(try await !finds())
-        let tom = DevelopmentAuthenticator.userRecordName(for: "stratus-user-tom")
+        let tom = DevelopmentAuthenticator.userRecordName(
+            for: "stratus-user-tom", in: Neighbourhood.container)
         try await town.access.changeUser(tom, account: nil, in: Neighbourhood.container) {
             $0.roles = ["editor"]
         }
@@ -275,6 +276,21 @@ import Testing
             $0.roles = []
         }
         #expect(try await !finds())
+    }
+
+    @Test func `promise: a development user has a record from the first request on`() async throws {
+        let town = Neighbourhood(isOpen: true)
+        let api = String(repeating: "5c0f17e1", count: 8)
+        for token in ["development", "stratus-user-tom"] {
+            let caller = try await town.post("public/users/caller", api: api, user: token)
+            let name = try #require(caller.json["userRecordName"].text)
+            let found = try await town.post(
+                "public/records/lookup", ["records": [["recordName": .string(name)]]], api: api,
+                user: token)
+            let record = found.json["records"][0]
+            #expect(record["recordType"] == "Users", "\(found)")
+            #expect(record["created"]["userRecordName"].text == name, "\(found)")
+        }
     }
 
     @Test func `real clients: with strict users only development users' tokens are good`()

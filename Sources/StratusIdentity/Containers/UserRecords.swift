@@ -1,0 +1,98 @@
+import StratusCluster
+package import StratusModel
+import StratusRecords
+
+/// People's own records in the containers they use.
+package struct UserRecords: Sendable {
+    private let store: IdentityStore
+    private let registry: ContainerRegistry
+
+    package init(store: IdentityStore, registry: ContainerRegistry) {
+        self.store = store
+        self.registry = registry
+    }
+
+    /// Everybody has a record of type `Users` in the public database, made when the container first
+    /// sees them. Where it is already there, nothing happens.
+    ///
+    /// The partition that holds it learns the schema first, where it will: records saved without
+    /// one are in the way of every index that is asked for later.
+    package func make(_ name: String, in container: ContainerReference) async throws {
+        let descriptor = try await self.registry.descriptor(of: container)
+        let database = (descriptor?.publicDatabase(of: container) ?? PublicDatabase(of: container))
+            .part(of: name)
+        let floor = descriptor?.layout.tagFloor ?? 0
+        let schema = try await self.schema(of: container)
+        let outcome = try await self.make(name, in: database, schema, above: floor)
+        if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
+            try? await self.store.install(schema, of: container, at: .database(database))
+            _ = try await self.make(name, in: database, Schema(), above: floor)
+        }
+    }
+
+    /// The container's schema. If development has none yet, an empty one is installed first. A
+    /// partition that saves a record without a schema builds every later index by a job, and
+    /// refuses the first query after a save until that is done: see *A new field's index is ready
+    /// at once* in `Docs/internals/queries.md`.
+    private func schema(of container: ContainerReference) async throws -> Schema {
+        let schema = try await self.store.schema(of: container)
+        guard schema.version == 0, container.environment == .development else { return schema }
+        try await self.store.install(
+            Schema(version: 1), of: container, at: .container(container))
+        return try await self.store.schema(of: container)
+    }
+
+    private func make(
+        _ name: String, in database: DatabaseID, _ schema: Schema, above floor: UInt64
+    ) async throws -> RecordOutcome {
+        var command = RecordCommand.modifyRecords(
+            ModifyRecords(
+                database: database,
+                drawnIncarnation: ZoneIncarnation(self.store.world.random()),
+                operations: [
+                    RecordOperation(
+                        .create, recordName: name, recordType: RecordState.userType)
+                ]))
+        command.tagFloor = floor
+        let outcome = try await self.store.router.submit(
+            command.enveloped(
+                container: database.container, identity: self.store.world.drawIdentity(),
+                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: schema.version,
+                principal: Principal(kind: .system, userRecordName: name)),
+            to: .database(database), deadline: self.store.world.now + .seconds(10))
+        guard outcome.verdict == .decided else {
+            throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+}
+
+extension IdentityStore {
+    /// A container's schema, as its home has it.
+    package func schema(of container: ContainerReference) async throws -> Schema {
+        let answer = try await self.router.read(
+            RecordQuery(principal: Principal(kind: .system), .schema(container)).enveloped(),
+            at: .container(container), deadline: self.world.now + .seconds(10))
+        guard case .schema(let schema) = try RecordAnswer(decoding: answer.body) else {
+            throw RouteError.refused("an answer of another kind")
+        }
+        return schema ?? Schema()
+    }
+
+    /// Makes it the schema at its home, or the copy of it that a partition keeps.
+    package func install(
+        _ schema: Schema, of container: ContainerReference, at key: ShardKey
+    ) async throws {
+        let outcome = try await self.router.submit(
+            RecordCommand.schema(
+                .install(schema)
+            ).enveloped(
+                container: container, identity: self.world.drawIdentity(),
+                deadlineMilliseconds: self.now + 10_000, schemaVersion: schema.version,
+                principal: Principal(kind: .system)),
+            to: key, deadline: self.world.now + .seconds(10))
+        guard outcome.verdict == .decided,
+            case .schema = try RecordOutcome(decoding: outcome.body, detail: [])
+        else { throw RouteError.outcomeUnknown }
+    }
+}
