@@ -112,7 +112,9 @@ extension Scenario {
                     ],
                 ])
             #expect(answer["records"][0] == ["recordName": "x", "deleted": true])
-            #expect(answer["records"][1]["shortGUID"].text?.count == 25)
+            #expect(
+                answer["records"][1]["recordName"] == "y"
+                    && answer["records"][1]["shortGUID"] == nil)
             #expect(answer["records"][1]["fields"].keys == ["author"])
         },
         Scenario("the zone of the records counts where the request names none, and only one") {

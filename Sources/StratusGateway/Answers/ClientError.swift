@@ -124,6 +124,10 @@ extension ClientError {
             case .invalidMarker: Self(.badRequest, "Invalid continuation marker")
             }
     }
+            case .sharingUnavailable:
+                Self(.badRequest, "sharing is not available on this server")
+            case .zoneKeyUnavailable(let key):
+                Self(.badRequest, "'\(key)' of this value is not available on this server")
 
     /// - Parameter tagWasGiven: whether the client said which revision it meant: CloudKit words a
     ///   missing record differently then.

@@ -19,6 +19,9 @@ struct OperationCompiler {
     private(set) var missing: [(operation: Int, type: RecordType)] = []
     private var operationCount = 0
 
+    /// The type of shares. Their fields have names that no schema could have.
+    static let shareType = "cloudkit.share"
+
     init(
         schema: Schema, reader: FieldReader, isProduction: Bool, growsSchema: Bool,
         storedTypes: [String: String]
@@ -34,6 +37,9 @@ struct OperationCompiler {
         _ operation: ModifyRequest.Operation
     ) -> Result<RecordOperation, ClientError> {
         defer { self.operationCount += 1 }
+        if operation.recordType == Self.shareType, !operation.kind.isDelete {
+            return .failure(ClientError(InputRefusal.sharingUnavailable))
+        }
         if let refusal = self.refusalOfType(operation) { return .failure(refusal) }
         do throws(FieldRefusal) {
             let (fields, cleared) = try self.fields(of: operation)
@@ -45,8 +51,7 @@ struct OperationCompiler {
                 RecordOperation(
                     operation.kind, recordName: operation.recordName,
                     recordType: operation.recordType, changeTag: operation.changeTag,
-                    fields: fields, clearedFields: cleared, parent: operation.parent,
-                    drawnShortGUID: operation.shortGUID))
+                    fields: fields, clearedFields: cleared, parent: operation.parent))
         } catch {
             return .failure(ClientError(error))
         }

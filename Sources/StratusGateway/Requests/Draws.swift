@@ -18,13 +18,4 @@ struct Draws {
         let low = self.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
         return RequestIdentity(high: high, low: low).uuid.uppercased()
     }
-
-    /// 25 letters and digits.
-    mutating func shortGUID() -> String {
-        let letters = Array(
-            "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
-        return String(
-            decoding: (0..<25).map { _ in letters[Int(self.next() % UInt64(letters.count))] },
-            as: UTF8.self)
-    }
 }

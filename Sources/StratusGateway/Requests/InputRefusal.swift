@@ -37,6 +37,9 @@ package enum InputRefusal: Error, Sendable, Hashable {
     case unknownShortGUID
     case usersQueried
     case shareInLegacySpelling
+    case sharingUnavailable
+    /// A key of a zone asks for what no zone here can be. Subject: the key.
+    case zoneKeyUnavailable(String)
     case unknownTokenType
     case invalidTokenFormat
     case invalidMarker

@@ -11,7 +11,6 @@ struct ModifyRequest {
         var recordType: String?
         var changeTag: String?
         var parent: RecordOperation.ParentChange
-        var shortGUID: String?
         var fields: JSONObject?
         var shape: AnswerShape
     }
@@ -81,7 +80,8 @@ extension ModifyRequest.Operation {
                 ? .cleared
                 : .set(try Input(parent, at: "parent").requiredString("recordName"))
         }
-        self.shortGUID = try record.flag("createShortGUID") == true ? draws.shortGUID() : nil
+        // Nothing is shared here, so nothing would resolve one.
+        _ = try record.flag("createShortGUID")
         if let fields = record["fields"] {
             guard let object = fields.object else { throw .unexpectedInput(key: "fields") }
             self.fields = object
