@@ -18,7 +18,6 @@ extension Scenario {
                 ("records/modify", [:]), ("records/modify", ["operations": [["record": [:]]]]),
                 ("records/modify", ["operations": [["operationType": "create"]]]),
                 ("records/modify", ["operations": [Operation.of("upsert", "a")]]),
-                ("records/modify", ["operations": []]),
                 ("records/modify", ["operations": [["operationType": "delete", "record": [:]]]]),
                 ("records/modify", ["operations": [Operation.create("a"), Operation.create("a")]]),
                 ("records/lookup", [:]), ("records/lookup", ["records": [[:]]]),
@@ -50,9 +49,9 @@ extension Scenario {
                     answer.json["reason"].text?.isEmpty == false, "\(operation) \(body): \(answer)")
             }
             let many = JSON.array((0..<201).map { Operation.create("r\($0)") })
-            expectFailure(
-                try await caller.post("private/records/modify", ["operations": many]), 400,
-                "BAD_REQUEST")
+            let tooMany = try await caller.post("private/records/modify", ["operations": many])
+            expectFailure(tooMany, 400, "BAD_REQUEST")
+            #expect(tooMany.json["limit"] == 200, "a client halves by a number: \(tooMany)")
             let names = JSON.array((0..<201).map { ["recordName": "r\($0)"] })
             expectFailure(
                 try await caller.post("private/records/lookup", ["records": names]), 400,

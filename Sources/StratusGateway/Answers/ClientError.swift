@@ -16,11 +16,14 @@ package struct ClientError: Error, Sendable, Hashable {
     package var retryAfter: Int?
     /// The sign-in page, with `AUTHENTICATION_REQUIRED`.
     package var redirectURL: String?
+    /// How many items a request may have, where it had more: a client can cut it into pieces.
+    package var limit: Int?
 
     package init(
         _ code: ServerErrorCode, _ reason: String, retryAfter: Int? = nil,
-        redirectURL: String? = nil
+        redirectURL: String? = nil, limit: Int? = nil
     ) {
+        self.limit = limit
         self.code = code
         self.reason = reason
         self.retryAfter = retryAfter
@@ -91,7 +94,9 @@ extension ClientError {
                 Self(.badRequest, "BadRequestException: missing required field '\(key)'")
             case .unexpectedInput(let key): Self(.badRequest, "\(input): '\(key)'")
             case .tooMany(let key, let count, let limit):
-                Self(.badRequest, "\(count) \(key) are too many, the limit is \(limit)")
+                Self(
+                    .badRequest, "\(count) \(key) are too many, the limit is \(limit)",
+                    limit: limit)
             case .tooManyOperands(let filter, let field, let limit):
                 Self(
                     .badRequest,
@@ -119,15 +124,15 @@ extension ClientError {
                 Self(.badRequest, "record type 'Users' cannot be queried")
             case .shareInLegacySpelling:
                 Self(.badRequest, "Cannot share - no such record exists to share")
+            case .sharingUnavailable:
+                Self(.badRequest, "sharing is not available on this server")
+            case .zoneKeyUnavailable(let key):
+                Self(.badRequest, "'\(key)' of this value is not available on this server")
             case .unknownTokenType: Self(.badRequest, "Unknown sync continuation type")
             case .invalidTokenFormat: Self(.badRequest, "Invalid continuation format")
             case .invalidMarker: Self(.badRequest, "Invalid continuation marker")
             }
     }
-            case .sharingUnavailable:
-                Self(.badRequest, "sharing is not available on this server")
-            case .zoneKeyUnavailable(let key):
-                Self(.badRequest, "'\(key)' of this value is not available on this server")
 
     /// - Parameter tagWasGiven: whether the client said which revision it meant: CloudKit words a
     ///   missing record differently then.

@@ -32,6 +32,7 @@ extension JSONWriter {
         self.member("serverErrorCode", error.code.rawValue)
         self.member("reason", error.reason)
         if let retryAfter = error.retryAfter { self.member("retryAfter", retryAfter) }
+        if let limit = error.limit { self.member("limit", limit) }
         if let redirectURL = error.redirectURL { self.member("redirectURL", redirectURL) }
     }
 }

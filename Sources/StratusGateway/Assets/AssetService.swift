@@ -41,7 +41,6 @@ struct AssetService: Sendable {
         let kit = try self.kit
         let elements = try input.requiredElements(
             "tokens", limit: self.exchange.kernel.limits.operationCountMax)
-        guard !elements.isEmpty else { throw InputRefusal.missingKey("tokens") }
         let place = try self.exchange.requiredPlace(try self.address(input))
         var draws = self.exchange.draws()
         let tokens = try elements.map { element throws(InputRefusal) in
@@ -54,6 +53,8 @@ struct AssetService: Sendable {
         }
         try await self.check(tokens, in: place.database)
         if let database = self.exchange.holder.spread,
+        // Said before the bytes are sent. Nobody is asked about a default zone: it is always there.
+        if !place.zone.isDefault { _ = try await self.exchange.summary(of: place) }
             let number = database.number(of: place.zone.name)
         {
             // What is in a bucket is counted and erased only if the home knows of the bucket.
@@ -153,7 +154,6 @@ struct AssetService: Sendable {
         let kit = try self.kit
         let elements = try input.requiredElements(
             "assets", limit: self.exchange.kernel.limits.operationCountMax)
-        guard !elements.isEmpty else { throw InputRefusal.missingKey("assets") }
         let place = try self.exchange.requiredPlace(try self.address(input))
         let wanted = try elements.map { element throws(InputRefusal) in
             let item = try Input(element, at: "assets")

@@ -30,10 +30,7 @@ struct RecordService: Sendable {
             if let text = element.string { return text }
             return try Input(element, at: "shortGUIDs").requiredString("value")
         }
-        guard guids.count > 1 else {
-            if guids.isEmpty { throw InputRefusal.missingKey("shortGUIDs") }
-            throw InputRefusal.unknownShortGUID
-        }
+        if guids.count == 1 { throw InputRefusal.unknownShortGUID }
         var writer = JSONWriter()
         writer.object {
             $0.key("results")

@@ -29,7 +29,6 @@ struct ModifyRequest {
         var names: Set<String> = []
         let elements = try input.requiredElements(
             "operations", limit: limits.operationCountMax)
-        guard !elements.isEmpty else { throw .missingKey("operations") }
         for element in elements {
             let item = try Input(element, at: "operations")
             let record = try Input(item["record"], at: "record")

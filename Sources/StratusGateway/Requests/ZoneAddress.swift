@@ -21,10 +21,10 @@ struct ZoneAddress: Sendable, Hashable {
             return
         }
         let input = try Input(value, at: key)
-        // The wrong key of one client's older versions counts where the right one is missing.
-        var owner = try input.string("ownerRecordName")
-        if owner == nil { owner = try input.string("ownerName") }
-        self.init(name: try input.requiredString("zoneName"), owner: Self.person(owner))
+        // `ownerName`, the wrong key of one client's older versions, says nothing.
+        self.init(
+            name: try input.requiredString("zoneName"),
+            owner: Self.person(try input.string("ownerRecordName")))
     }
 
     /// A user's record name, or nil for any of the words clients have for "me".

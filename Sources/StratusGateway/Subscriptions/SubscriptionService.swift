@@ -52,7 +52,6 @@ struct SubscriptionService: Sendable {
     func modify(_ input: Input) async throws -> Bytes {
         let elements = try input.requiredElements(
             "operations", limit: self.exchange.kernel.limits.operationCountMax)
-        guard !elements.isEmpty else { throw InputRefusal.missingKey("operations") }
         var draws = self.exchange.draws()
         var items: [(id: String, read: Result<ModifySubscriptions.Operation, ClientError>)] = []
         for element in elements {

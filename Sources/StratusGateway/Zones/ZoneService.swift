@@ -77,7 +77,7 @@ struct ZoneService: Sendable {
     func modify(_ input: Input) async throws -> Bytes {
         var draws = self.exchange.draws()
         var names: Set<String> = []
-        var requests: [(address: ZoneAddress, place: ZonePlace?)] = []
+        var requests: [(address: ZoneAddress, place: ZonePlace?, refusal: ClientError?)] = []
         var operations: [ModifyZones.Operation] = []
         for element in try input.requiredElements(
             "operations", limit: self.exchange.kernel.limits.operationCountMax)
@@ -97,22 +97,25 @@ struct ZoneService: Sendable {
                 throw InputRefusal.repeatedZone(address.name)
             }
             let place = self.exchange.place(address)
-            requests.append((address, place))
-            guard place != nil else { continue }
+            var refusal = place == nil ? ClientError(ZoneRefusal.notFound) : nil
+            if kind == .create, let key = Self.unavailableKey(of: item["zone"]) {
+                refusal = ClientError(InputRefusal.zoneKeyUnavailable(key))
+            }
+            requests.append((address, place, refusal))
+            guard refusal == nil else { continue }
             operations.append(
                 ModifyZones.Operation(
                     kind, zone: address.name, drawnIncarnation: draws.incarnation()))
         }
-        guard !requests.isEmpty else { throw InputRefusal.missingKey("operations") }
         let results = try await self.modify(operations)
         var next = results.makeIterator()
         return self.zonesAnswer { array in
-            for (address, place) in requests {
-                guard let place, let result = next.next() else {
-                    array.writeFailure(
-                        ClientError(ZoneRefusal.notFound), zone: self.exchange.echo(address))
+            for (address, place, refusal) in requests {
+                if let refusal {
+                    array.writeFailure(refusal, zone: place?.zone ?? self.exchange.echo(address))
                     continue
                 }
+                guard let place, let result = next.next() else { continue }
                 switch result {
                 case .success(.created(let zone)):
                     array.writeZone(zone, id: place.zone, token: self.exchange.zoneToken(zone))
@@ -123,6 +126,17 @@ struct ZoneService: Sendable {
                 }
             }
         }
+    }
+
+    /// A key of a new zone that asks for another kind of zone than there is. Keys that nobody knows
+    /// say nothing, as everywhere; of this one clients believe that it holds.
+    private static func unavailableKey(of zone: JSONValue?) -> String? {
+        for value in [zone?["encryptionScope"], zone?["zoneID"]?["encryptionScope"]] {
+            guard let value, !value.isNull else { continue }
+            let word = value.string?.lowercased().filter(\.isLetter)
+            if word != "perrecord" { return "encryptionScope" }
+        }
+        return nil
     }
 
     // MARK: Parts
