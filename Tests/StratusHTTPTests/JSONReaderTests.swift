@@ -110,7 +110,7 @@ import Testing
             try Self.parse("{\"a\":{\"a\":{\"a\":{}}}}", limits)
         }
         let brackets = String(repeating: "[", count: 100_000)
-        #expect(throws: JSONError(.tooDeep, at: 64)) { try Self.parse(brackets) }
+        #expect(throws: JSONError(.tooDeep, at: 96)) { try Self.parse(brackets) }
         #expect(throws: JSONError(.truncated, at: 100_000)) {
             try Self.parse(
                 brackets, JSONLimits(depthMax: .max, sizeMax: .mebibytes(1), valueCountMax: .max))

@@ -140,11 +140,15 @@ struct KeyValueService: Sendable {
         ask.nowMilliseconds = milliseconds
         for element in elements {
             let item = try Input(element, at: "changes")
-            let key = try item.requiredString("key")
+            // One that is no text cannot be named.
+            let key = item["key"]?.string ?? ""
             do {
                 ask.changes.append(try Self.change(item, key: key))
             } catch let refusal as PropertyListReader.Refusal {
                 ask.refused.append((key, ClientError(.badRequest, refusal.reason)))
+            } catch let refusal as InputRefusal {
+                // One bad change costs no other key its own.
+                ask.refused.append((key, ClientError(refusal)))
             }
         }
         return ask

@@ -31,8 +31,11 @@ struct JSONTapeBuilder {
             switch input[at] {
             case 0x22:
                 at = try self.string(input, raw, at + 1)
+            case 0x7B where depth >= self.limits.depthMax,
+                0x5B where depth >= self.limits.depthMax:
+                guard self.limits.keepsUnreadable else { throw JSONError(.tooDeep, at: at) }
+                at = try self.skip(input, at)
             case 0x7B, 0x5B:
-                guard depth < self.limits.depthMax else { throw JSONError(.tooDeep, at: at) }
                 let isObject = input[at] == 0x7B
                 let index = self.tape.count
                 try self.append(JSONNode(isObject ? .object : .array, offset: at, extent: around))
@@ -85,6 +88,30 @@ struct JSONTapeBuilder {
                 at += 1
             }
         }
+    }
+
+    /// Notes an array or an object as a value that cannot be read. Only its brackets and strings are
+    /// looked at. - Returns: after it.
+    private mutating func skip(_ input: Span<UInt8>, _ start: Int) throws(JSONError) -> Int {
+        var at = start
+        var openCount = 0
+        var isInString = false
+        repeat {
+            guard at < input.count else { throw JSONError(.truncated, at: at) }
+            switch input[at] {
+            case 0x22: isInString.toggle()
+            case 0x5C where isInString: at += 1
+            case 0x7B where !isInString, 0x5B where !isInString: openCount += 1
+            case 0x7D where !isInString, 0x5D where !isInString: openCount -= 1
+            default: break
+            }
+            at += 1
+        } while openCount > 0
+        // As a string whose quotes are the brackets: its own text is the whole of it.
+        try self.append(
+            JSONNode(
+                .string, offset: start + 1, extent: at - start - 2, flag: JSONNode.isUnreadable))
+        return at
     }
 
     private mutating func append(_ node: JSONNode) throws(JSONError) {
