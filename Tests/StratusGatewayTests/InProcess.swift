@@ -25,6 +25,8 @@ final class MemoryRouter: PartitionRouter {
     private let world: any World
     /// Thrown for every call while set.
     let fault = Mutex<RouteError?>(nil)
+    /// Asked before each command; what it answers is thrown.
+    let beforeSubmit = Mutex<(@Sendable (ShardKey) -> RouteError?)?>(nil)
     /// The lead over the clock that some partition reports.
     let lead = Mutex<Int64>(0)
     /// The facts of the last command to a database.
@@ -60,6 +62,7 @@ final class MemoryRouter: PartitionRouter {
             }
         }
         if let fault = self.fault.withLock({ $0 }) { throw fault }
+        if let fault = self.beforeSubmit.withLock({ $0 })?(key) { throw fault }
         if self.away.withLock({ $0.contains(key) }) {
             throw .notExecuted(retryAfter: .seconds(1))
         }

@@ -204,15 +204,12 @@ struct KeyValueService: Sendable {
     private func take(_ ask: inout Ask, isFirst: Bool) async throws -> [String] {
         let limit = self.exchange.kernel.limits.keyValueSizeMax
         var draws = self.exchange.draws()
-        let command = RecordCommand.modifyKeyValues(
+        let outcome = try await self.submit(
             ModifyKeyValues(
                 database: self.exchange.holder.home, device: ask.device,
                 batch: ask.batch ?? 0, nowMilliseconds: ask.nowMilliseconds, isFirst: isFirst,
                 drawnIncarnation: draws.incarnation(),
                 rules: KeyValueRules(sizeMax: limit.raw), changes: ask.changes))
-        let outcome = try await self.exchange.submit(
-            command, to: self.exchange.holder.home, schema: Schema()
-        ).outcome
         guard case .keyValues(let modified) = outcome else {
             throw RouteError.refused("an outcome of another kind")
         }
@@ -222,6 +219,38 @@ struct KeyValueService: Sendable {
         }
         if modified.isRepeat { return ask.changes.map(\.key) }
         return zip(ask.changes, modified.results).filter { $1 != .taken }.map(\.0.key)
+    }
+
+    /// How long a batch waits for its partition before it is proposed anew with its age of then.
+    static let proposalPatience: Duration = .milliseconds(250)
+
+    /// Submits a batch until its deadline. A change is as old as its device said and as its request
+    /// has waited here: who waits for a leader must not come out younger than who did not.
+    ///
+    /// It is one command under one identity, so it is carried out once whichever proposal arrives.
+    private func submit(_ modify: ModifyKeyValues) async throws -> RecordOutcome {
+        let kernel = self.exchange.kernel
+        let (begun, end) = (self.exchange.begun, self.exchange.deadline)
+        let identity = self.exchange.identity(attempt: 0)
+        var isInDoubt = false
+        while true {
+            var aged = modify
+            let waited = (kernel.world.now - begun).clampedNanoseconds / 1_000_000
+            let (now, isOver) = modify.nowMilliseconds.addingReportingOverflow(waited)
+            aged.nowMilliseconds = isOver ? .max : now
+            let impatient = min(end, kernel.world.now + Self.proposalPatience)
+            do {
+                let outcome = try await self.exchange.submit(
+                    .modifyKeyValues(aged), to: .database(modify.database), schema: Schema(),
+                    identity: identity, until: impatient)
+                if case .refused(let refusal) = outcome { throw ClientError(refusal) }
+                return outcome
+            } catch let error as RouteError {
+                if error == .outcomeUnknown { isInDoubt = true }
+                let mayGoOn = kernel.world.now >= impatient && kernel.world.now < end
+                guard mayGoOn else { throw isInDoubt ? .outcomeUnknown : error }
+            }
+        }
     }
 
     // MARK: Reading

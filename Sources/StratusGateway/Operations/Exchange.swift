@@ -29,6 +29,8 @@ struct Exchange {
     let turn: LongWork.Turn
     /// Asks for the zone's token in answers that otherwise have none.
     let wantsSyncToken: Bool
+    /// When the request was taken up.
+    let begun: MonotonicTime
     let deadline: MonotonicTime
     let deadlineMilliseconds: Int64
 
@@ -55,7 +57,8 @@ struct Exchange {
             "getCurrentSyncToken", ofClient: head.query)
         let patience = kernel.limits.commandDeadline
         // The gateway waits a little longer than the command lives, so that "expired" can arrive.
-        self.deadline = kernel.world.now + (within ?? patience + .milliseconds(500))
+        self.begun = kernel.world.now
+        self.deadline = self.begun + (within ?? patience + .milliseconds(500))
         // A signed request may be sent again for as long as its signature is good; its outcome is
         // remembered for as long.
         self.deadlineMilliseconds =
@@ -194,7 +197,7 @@ struct Exchange {
     /// - Throws: what the whole command was refused for.
     func submit(
         _ command: RecordCommand, to key: ShardKey, schema: Schema,
-        as principal: Principal? = nil, identity: RequestIdentity
+        as principal: Principal? = nil, identity: RequestIdentity, until end: MonotonicTime? = nil
     ) async throws -> RecordOutcome {
         var command = command
         self.raise(&command)
@@ -206,7 +209,7 @@ struct Exchange {
         // A signed request that somebody copied must not outlive its signature by a gateway's wrong
         // clock.
         let outcome = try await self.kernel.router.submit(
-            enveloped, to: key, deadline: self.deadline,
+            enveloped, to: key, deadline: end ?? self.deadline,
             mayRunLater: self.sender.signed == nil)
         await self.turn.take(for: outcome.body.count + outcome.detail.count)
         switch outcome.verdict {

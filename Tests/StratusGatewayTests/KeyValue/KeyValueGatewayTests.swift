@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusContainers
 import StratusDoubles
 import StratusHTTP
@@ -5,6 +6,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
+import Synchronization
 import Testing
 
 @testable import StratusGateway
@@ -113,6 +115,59 @@ import Testing
         #expect(document["token"].text == phone.token)
     }
 
+    /// One batch waits for a leader, and another one does not.
+    @Test func `a change keeps its place though it waited for a leader`() async throws {
+        var phone = try await Self.device()
+        var watch = Device(phone.wire, phone.caller, "watch")
+        _ = try await phone.sync([phone.set("theme", ["string": "first"])])
+        let (wire, early) = (phone.wire, phone.set("theme", ["string": "early"]))
+        let left = Mutex(8)
+        wire.router.beforeSubmit.withLock { hook in
+            hook = { _ in
+                let isAway = left.withLock { left in
+                    left -= 1
+                    return left >= 0
+                }
+                guard isAway else { return nil }
+                wire.world.advance(by: KeyValueService.proposalPatience)
+                // The last one may have arrived: the same command is sent again.
+                return left.withLock { $0 } == 0
+                    ? .outcomeUnknown : .notExecuted(retryAfter: .milliseconds(100))
+            }
+        }
+        _ = try await phone.sync([early])
+        wire.router.beforeSubmit.withLock { $0 = nil }
+        // Made a second after the other one, which arrived two seconds after it was made.
+        let late = watch.set("theme", ["string": "late"], ago: 1_000)
+        _ = try await watch.sync()
+        #expect(try await watch.sync([late])["changes"].elements.isEmpty)
+        #expect(try await phone.sync()["changes"][0]["value"]["string"].text == "late")
+    }
+
+    @Test func `32 levels are 32, and a key that is wrong costs no other`() async throws {
+        var phone = try await Self.device()
+        _ = try await phone.sync()
+        func nested(_ levels: Int) -> JSON {
+            var value: JSON = ["integer": 1]
+            for _ in 1..<levels { value = ["array": [value]] }
+            return value
+        }
+        let answer = try await phone.sync([
+            phone.set("32", nested(32)), phone.set("33", nested(33)),
+            phone.set("500", nested(500)), ["key": "untimed", "value": ["integer": 1]],
+            ["at": 1, "value": ["integer": 1]], ["key": "flag", "at": 1, "removed": "perhaps"],
+            phone.set("good", ["string": "x"]),
+        ])
+        let refused = answer["refused"].elements
+        #expect(
+            refused.map { $0["key"].text } == ["33", "500", "untimed", "", "flag"], "\(answer)")
+        #expect(refused.allSatisfy { $0["serverErrorCode"] == "BAD_REQUEST" })
+        #expect(refused[1]["reason"].text?.isEmpty == false)
+        let all = try JSON(parsing: try await phone.send("GET", "kvs/1/values").body)
+        #expect(all["values"].keys == ["32", "good"])
+        #expect(all["values"]["32"] == nested(32))
+    }
+
     @Test func `the loser of a race is told the winner, even one that it has heard of`()
         async throws
     {
@@ -193,8 +248,7 @@ import Testing
             ["changes": [["key": "k", "at": 1]], "now": 1],
             ["changes": [["key": "k", "at": 1]], "batch": 1],
             ["changes": [["key": "k", "at": 1]], "batch": 0, "now": 1],
-            ["changes": [["key": "k"]], "batch": 1, "now": 1],
-            ["changes": [["at": 1]], "batch": 1, "now": 1], ["changes": [1], "batch": 1, "now": 1],
+            ["changes": [1], "batch": 1, "now": 1],
             ["changes": 1], ["identityToken": 1],
         ] as [JSON])
     func `a request of the wrong shape is refused as a whole`(more: JSON) async throws {
