@@ -184,6 +184,7 @@ extension JSONWriter {
             $0.member(known: "size", asset.size)
             if let links, let record, let name = asset.asset {
                 $0.member(known: "downloadURL", links.url(of: name, in: record))
+                $0.writeOpaque(of: asset.fileChecksum)
             }
         }
     }

@@ -3,6 +3,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusSealing
 
 /// `assets/upload` and `assets/rereference`: permissions to upload, and receipts for what was
 /// uploaded before.
@@ -272,7 +273,18 @@ extension JSONWriter {
             $0.member("fileChecksum", checksum)
             $0.member("size", Int64(clamping: size))
             $0.member("receipt", receipt)
+            $0.writeOpaque(of: checksum)
         }
+    }
+
+    /// The two keys of a file that was encrypted. Typed clients want them, and nobody here reads
+    /// them: they say no more than the checksum does. No key of Stratus is in them.
+    mutating func writeOpaque(of fileChecksum: String) {
+        let text = Bytes(fileChecksum.utf8)
+        let key = SHA256.hash(Bytes("stratus wrapping key 1".utf8) + text).prefix(16)
+        let reference = SHA256.hash(Bytes("stratus reference checksum 1".utf8) + text).prefix(20)
+        self.member("wrappingKey", base64: Bytes(key))
+        self.member("referenceChecksum", base64: [1] + Bytes(reference))
     }
 }
 
