@@ -45,7 +45,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case bitsErased, zoneHashedByOwner, partIdentityShared, tieIgnoresBucket
     // Assets.
     case expiredPinTakesHeld, purgeForgetsAssets, shareNotTakenBack, holderKeptOnReplace
-    case rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack
+    case usedPinKept, rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack
     case pinWithoutMajority, pinAskedOfOneVoterSet, oldStoringCounts, jointLeftWithoutCopies
     case copyAnsweredBeforeSync, copiesRemovedAtApply, startNotCompared, foundTakenAsHeld
     case replacedUnchecked, replacedKeyKept, replacedBodyKept

@@ -281,6 +281,69 @@ import WireScenarios
         #expect(town.buffers.size == 0)
     }
 
+    @Test func `promise: a file's two opaque keys are in every answer, and say nothing`()
+        async throws
+    {
+        let town = Town()
+        let file = try await town.upload(Self.bytes, to: try await town.ticket())
+        let key = try #require(file["wrappingKey"]?.text.flatMap { Base64.decode($0) })
+        let reference = try #require(file["referenceChecksum"]?.text.flatMap { Base64.decode($0) })
+        #expect(key.count == 16 && reference.count == 21 && reference.first == 1)
+        let saved = try await town.save(file)
+        let (_, found) = try await town.api(
+            "records/lookup", ["records": [["recordName": "one"]]])
+        let (_, again) = try await town.api(
+            "assets/rereference", ["assets": [["recordName": "one", "fieldName": "cover"]]])
+        for answer in [
+            saved["fields"]?["cover"]?["value"],
+            found["records"]?[0]?["fields"]?["cover"]?["value"], again["assets"]?[0],
+        ] {
+            for name in ["wrappingKey", "referenceChecksum"] {
+                #expect(answer?[name] == file[name], "\(name): \(answer ?? .null)")
+            }
+        }
+        // Clients send them back.
+        #expect(try await town.save(try #require(again["assets"]?[0]), in: "two")["fields"] != nil)
+    }
+
+    @Test func `a file that was uploaded twice is gone with its second record`() async throws {
+        let town = Town()
+        for name in ["one", "two"] {
+            let file = try await town.upload(Self.bytes, to: try await town.ticket(name))
+            _ = try await town.save(file, in: name)
+        }
+        let link = try await town.link("two")
+        let (_, deleted) = try await town.api(
+            "records/modify",
+            [
+                "operations": .array(
+                    ["one", "two"].map {
+                        ["operationType": "forceDelete", "record": ["recordName": .string($0)]]
+                    })
+            ])
+        #expect(deleted["records"]?[1]?["deleted"] == true, "\(deleted)")
+        town.world.advance(by: .seconds(20 * 3_600))
+        // Jobs run behind a command.
+        _ = try await town.api(
+            "records/modify",
+            [
+                "operations": [
+                    ["operationType": "forceDelete", "record": ["recordName": "three"]]
+                ]
+            ])
+        let (_, use) = try await town.api("usage", [:])
+        #expect(use["assetBytes"] == 0, "\(use)")
+        #expect(try await town.send("GET", link).status != 200)
+    }
+
+    @Test func `promise: a zone that is not there is said before bytes are sent`() async throws {
+        let town = Town()
+        let token: JSON = ["recordType": "Book", "recordName": "one", "fieldName": "cover"]
+        let (status, answer) = try await town.api(
+            "assets/upload", ["zoneID": ["zoneName": "Nope"], "tokens": [token]])
+        #expect(status == 404 && answer["serverErrorCode"] == "ZONE_NOT_FOUND", "\(answer)")
+    }
+
     @Test func `the checksums of the reference`() async throws {
         let town = Town()
         for (text, sum) in [

@@ -25,7 +25,7 @@ import Testing
 
     private static func receipt(_ database: DatabaseID) -> AssetReceipt {
         AssetReceipt(
-            asset: AssetID(.max), database: database, user: "_user",
+            asset: AssetID(.max), pin: UploadID(7), database: database, user: "_user",
             expiresMilliseconds: now + 1)
     }
 

@@ -53,9 +53,9 @@ struct AssetService: Sendable {
                 fieldName: try item.requiredString("fieldName"))
         }
         try await self.check(tokens, in: place.database)
-        if let database = self.exchange.holder.spread,
         // Said before the bytes are sent. Nobody is asked about a default zone: it is always there.
         if !place.zone.isDefault { _ = try await self.exchange.summary(of: place) }
+        if let database = self.exchange.holder.spread,
             let number = database.number(of: place.zone.name)
         {
             // What is in a bucket is counted and erased only if the home knows of the bucket.
@@ -171,18 +171,26 @@ struct AssetService: Sendable {
         var records: [String: LookupAnswer.Item] = [:]
         for (name, item) in zip(names, items) { records[name] = item }
         let found = wanted.map { self.asset(of: $0, in: records) }
-        var held: [AssetID: HeldAsset] = [:]
-        var places: [DatabaseID: [AssetID]] = [:]
-        for (token, asset) in zip(wanted, found) {
-            guard case .success(let asset) = asset else { continue }
-            places[self.database(of: token, at: place), default: []].append(asset)
+        var draws = self.exchange.draws()
+        let pins = wanted.map { _ in UploadID(draws.name()) }
+        var held: [Int: HeldAsset] = [:]
+        var places: [DatabaseID: [(number: Int, asset: AssetID)]] = [:]
+        for (number, token) in wanted.enumerated() {
+            guard case .success(let asset) = found[number] else { continue }
+            places[self.database(of: token, at: place), default: []].append((number, asset))
         }
         for (database, assets) in places.sorted(by: {
             ($0.key.bucket?.number ?? 0) < ($1.key.bucket?.number ?? 0)
         }) {
-            try await self.hold(assets, in: database, kit, into: &held)
+            let command = HoldAssets(
+                database: database, assets: assets.map(\.asset),
+                pins: assets.map { pins[$0.number] },
+                rules: kit.rules(of: database, self.exchange.kernel.limits))
+            for (one, (number, _)) in zip(try await self.hold(command), assets) {
+                held[number] = one
+            }
         }
-        return self.answer(wanted, found, held, at: place, kit)
+        return self.answer(wanted, found, pins, held, at: place, kit)
     }
 
     private func asset(
@@ -211,45 +219,37 @@ struct AssetService: Sendable {
         }
     }
 
-    private func hold(
-        _ assets: [AssetID], in database: DatabaseID, _ kit: AssetKit,
-        into held: inout [AssetID: HeldAsset]
-    ) async throws {
-        let unique = assets.reduce(into: [AssetID]()) { if !$0.contains($1) { $0.append($1) } }
-        let command = RecordCommand.holdAssets(
-            HoldAssets(
-                database: database, assets: unique,
-                rules: kit.rules(of: database, self.exchange.kernel.limits)))
+    private func hold(_ hold: HoldAssets) async throws -> [HeldAsset?] {
         let outcome = try await self.exchange.submit(
-            command, to: .database(database), schema: Schema(),
+            .holdAssets(hold), to: .database(hold.database), schema: Schema(),
             identity: self.exchange.kernel.world.drawIdentity())
         switch outcome {
-        case .held(let found) where found.count == unique.count:
-            for (asset, one) in zip(unique, found) { held[asset] = one }
+        case .held(let found) where found.count == hold.assets.count: return found
         case .refused(let refusal): throw ClientError(refusal)
         default: throw RouteError.refused("an outcome of another kind")
         }
     }
 
     private func answer(
-        _ wanted: [Token], _ found: [Result<AssetID, ClientError>],
-        _ held: [AssetID: HeldAsset], at place: ZonePlace, _ kit: AssetKit
+        _ wanted: [Token], _ found: [Result<AssetID, ClientError>], _ pins: [UploadID],
+        _ held: [Int: HeldAsset], at place: ZonePlace, _ kit: AssetKit
     ) -> Bytes {
         let expires = self.exchange.kernel.world.wallMilliseconds + AssetReceipt.lifeMilliseconds
         var writer = JSONWriter(reserving: 256 * wanted.count)
         writer.object {
             $0.key("assets")
             $0.array { array in
-                for (token, asset) in zip(wanted, found) {
+                for (number, token) in wanted.enumerated() {
                     var error = ClientError(RecordRefusal(.notFound))
-                    switch asset {
+                    switch found[number] {
                     case .failure(let failure): error = failure
                     case .success(let asset):
-                        guard let one = held[asset] else { break }
+                        guard let one = held[number] else { break }
                         array.writeUploaded(
                             checksum: one.fileChecksum, size: one.size,
                             receipt: AssetReceipt(
-                                asset: asset, database: self.database(of: token, at: place),
+                                asset: asset, pin: pins[number],
+                                database: self.database(of: token, at: place),
                                 user: self.exchange.sender.name, expiresMilliseconds: expires
                             ).text(sealedWith: kit.ciphers.receipts))
                         continue
@@ -362,6 +362,7 @@ struct ReceiptReader: Sendable {
         guard theirs == own, receipt.user == self.user else {
             throw .receiptUnknown(field: field)
         }
-        return AssetReference(fileChecksum: checksum, size: size, asset: receipt.asset)
+        return AssetReference(
+            fileChecksum: checksum, size: size, asset: receipt.asset, receipt: receipt.pin.text)
     }
 }

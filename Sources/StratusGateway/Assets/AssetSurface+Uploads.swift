@@ -52,7 +52,8 @@ extension AssetSurface {
             $0.writeUploaded(
                 checksum: pinned.fileChecksum, size: size,
                 receipt: AssetReceipt(
-                    asset: pinned.asset, database: ticket.database, user: ticket.user,
+                    asset: pinned.asset, pin: UploadID(ticket.upload),
+                    database: ticket.database, user: ticket.user,
                     expiresMilliseconds: self.world.wallMilliseconds
                         + AssetReceipt.lifeMilliseconds
                 ).text(sealedWith: self.kit.ciphers.receipts))

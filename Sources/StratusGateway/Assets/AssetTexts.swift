@@ -12,6 +12,7 @@ package import StratusSealing
 // | 8        | expiry, milliseconds         | the same              | the same              |
 // | database | where the body goes          | where the asset is    | where the asset is    |
 // | 16       | upload, high byte first      | asset                 | asset                 |
+// | 16       |                              | its pin               |                       |
 // | text     | the user                     | the user              |                       |
 // | varint   | the size allowed             |                       |                       |
 //
@@ -72,15 +73,20 @@ package struct UploadTicket: Sendable, Hashable {
 /// The proof that a body was uploaded and is pinned: `receipt` in an asset's dictionary.
 package struct AssetReceipt: Sendable, Hashable {
     package var asset: AssetID
+    /// What keeps the asset until a record is saved with this receipt: the upload's ticket, or a
+    /// drawn one of its own.
+    package var pin: UploadID
     /// With its bucket, where it has one.
     package var database: DatabaseID
     package var user: String
     package var expiresMilliseconds: Int64
 
     package init(
-        asset: AssetID, database: DatabaseID, user: String, expiresMilliseconds: Int64
+        asset: AssetID, pin: UploadID, database: DatabaseID, user: String,
+        expiresMilliseconds: Int64
     ) {
         self.asset = asset
+        self.pin = pin
         self.database = database
         self.user = user
         self.expiresMilliseconds = expiresMilliseconds
@@ -92,6 +98,7 @@ package struct AssetReceipt: Sendable, Hashable {
     package func text(sealedWith cipher: TokenCipher) -> String {
         AssetText.text(cipher, Self.kind, self.expiresMilliseconds, self.database) {
             $0.writeName(self.asset.raw)
+            $0.writeName(self.pin.raw)
             $0.write(text: self.user)
         }
     }
@@ -102,8 +109,8 @@ package struct AssetReceipt: Sendable, Hashable {
         self = try AssetText.read(text, cipher, Self.kind, at: now) {
             (reader, expires, database) throws(DecodingError) in
             AssetReceipt(
-                asset: AssetID(try reader.name()), database: database, user: try reader.text(),
-                expiresMilliseconds: expires)
+                asset: AssetID(try reader.name()), pin: UploadID(try reader.name()),
+                database: database, user: try reader.text(), expiresMilliseconds: expires)
         }
     }
 }

@@ -51,4 +51,12 @@ package struct UploadID: Sendable, Hashable, Comparable, CustomStringConvertible
     package init(_ raw: UInt128) { self.raw = raw }
     package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
     package var description: String { "upload \(String(self.raw, radix: 16))" }
+
+    /// As a save states it beside the asset: see ``AssetReference/receipt``.
+    package var text: String { String(self.raw, radix: 16) }
+    /// Nil: no text of an upload.
+    package init?(text: String) {
+        guard let raw = UInt128(text, radix: 16) else { return nil }
+        self.raw = raw
+    }
 }

@@ -128,6 +128,7 @@ package struct AssetReference: Sendable, Hashable {
     /// the asset of that checksum and size which the field holds already. In a stored record
     /// only a value that was never resolved has none.
     package var asset: AssetID?
+    /// In a command the ``UploadID`` of the receipt, as text: the save ends its pin.
     package var receipt: String?
     package var referenceChecksum: String?
     package var wrappingKey: String?

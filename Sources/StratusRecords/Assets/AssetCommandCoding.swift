@@ -9,7 +9,7 @@ import StratusModel
 // |             | size, varint key version, signed orphan after, flag and 16 digest, count   |
 // |             | of storers (varint node, 8 index), rules, count of chunks (varint stored   |
 // |             | size, 4 CRC)                                                             |
-// | hold assets | rules, count of assets, each 16                                           |
+// | hold assets | rules, count of assets, each 16, count of pins, each 16                   |
 // | put key     | varint version, key                                                       |
 // | lose body   | 16 body                                                                   |
 // | find body   | 16 body, signed orphan after, count of storers as in pin asset             |
@@ -61,6 +61,8 @@ extension HoldAssets {
         writer.write(self.rules)
         writer.write(count: self.assets.count)
         for asset in self.assets { writer.write(name: asset.raw) }
+        writer.write(count: self.pins.count)
+        for pin in self.pins { writer.write(name: pin.raw) }
     }
 
     init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
@@ -69,7 +71,15 @@ extension HoldAssets {
         for _ in 0..<(try reader.count(minimumSize: 16)) {
             assets.append(AssetID(try reader.name()))
         }
-        self.init(database: database, assets: assets, rules: rules)
+        let start = reader.offset
+        var pins: [UploadID] = []
+        for _ in 0..<(try reader.count(minimumSize: 16)) {
+            pins.append(UploadID(try reader.name()))
+        }
+        guard pins.isEmpty || pins.count == assets.count else {
+            throw DecodingError(.malformed, at: start)
+        }
+        self.init(database: database, assets: assets, pins: pins, rules: rules)
     }
 }
 

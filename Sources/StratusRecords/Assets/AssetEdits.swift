@@ -21,6 +21,8 @@ struct AssetEdits {
     /// The records whose holding changes: whether they hold it afterwards.
     private var changes: [AssetID: [String: Bool]] = [:]
     private(set) var changeCount = 0
+    /// The receipts that saves have used.
+    private var used: [AssetID: Set<UploadID>] = [:]
 
     init(zone: ZoneNumber, bugs: PlantedBugs) {
         self.zone = zone
@@ -54,6 +56,11 @@ struct AssetEdits {
         self.note(asset, name, isHeld: false)
     }
 
+    /// Notes that a record was saved with a receipt.
+    mutating func use(_ receipt: UploadID, of asset: AssetID) {
+        self.used[asset, default: []].insert(receipt)
+    }
+
     private mutating func note(_ asset: AssetID, _ name: String, isHeld: Bool) {
         self.changes[asset, default: [:]][name] = isHeld
         self.changeCount += 1
@@ -66,8 +73,8 @@ struct AssetEdits {
     func flush(
         at milliseconds: Int64, withGrace grace: Bool = true, into rows: Rows
     ) throws(StoreError) {
-        for asset in self.changes.keys.sorted() {
-            guard let holders = self.changes[asset] else { continue }
+        for asset in Set(self.changes.keys).union(self.used.keys).sorted() {
+            let holders = self.changes[asset] ?? [:]
             var isGained = false
             for name in holders.keys.sorted() {
                 let key = AssetKeys.holder(of: asset, self.zone, name)
@@ -88,34 +95,41 @@ struct AssetEdits {
                     .asset, from: prefix, to: Keys.end(of: prefix), limit: 1)
                 new.isHeld = !rest.isEmpty
             }
-            if isGained { try self.attach(&new, in: rows) }
+            if isGained, !self.bugs.contains(.condemnedNotTakenBack) { new.condemnedUntil = nil }
+            try self.endPins(of: &new, named: asset, isGained: isGained, in: rows)
             // A pin that is over and that no slice of jobs has seen to counts no more.
             let isPinned = new.pinnedUntil.map { $0 > milliseconds } ?? false
-            if old.isHeld, !new.isHeld, !isPinned {
-                new.pinnedUntil = nil
-                new.pinIsOwn = false
+            // A record that was saved and taken away by one entry has used its receipt.
+            if !new.isHeld, !isPinned, old.isHeld || new.end == nil {
+                new.pins = []
+                new.commonEnd = nil
                 let grace = grace && !self.bugs.contains(.graceIgnored) ? new.graceMilliseconds : 0
                 new.condemnedUntil = milliseconds + grace
             } else if old.isHeld, !new.isHeld, let end = new.pinnedUntil, grace {
                 // A short pin of somebody else takes nothing from the grace.
-                new.pinnedUntil = max(end, milliseconds + new.graceMilliseconds)
+                let graceEnd = milliseconds + new.graceMilliseconds
+                if graceEnd > end { new.pin(nil, until: graceEnd, at: milliseconds) }
             }
             try AssetRows.change(asset, from: old, to: new, in: rows)
         }
     }
 
-    /// A record holds it from now on.
-    private func attach(_ row: inout AssetRow, in rows: Rows) throws(StoreError) {
-        if !self.bugs.contains(.condemnedNotTakenBack) { row.condemnedUntil = nil }
-        if row.pinIsOwn {
-            row.pinIsOwn = false
-            row.pinnedUntil = nil
+    /// Ends the pins whose receipts were used: a record speaks for the file from now on. Where a
+    /// record came by the file without a receipt, it ends the only pin there is.
+    private func endPins(
+        of row: inout AssetRow, named asset: AssetID, isGained: Bool, in rows: Rows
+    ) throws(StoreError) {
+        var ended = self.used[asset] ?? []
+        if ended.isEmpty, isGained, row.pins.count == 1, row.commonEnd == nil {
+            ended = [row.pins[0].upload]
         }
-        guard let upload = row.upload else { return }
-        row.upload = nil
-        let old = try AssetRows.upload(upload, in: row.database, over: rows.view)
-        guard var new = old else { return }
-        new.isAttached = true
-        try AssetRows.change(upload, in: row.database, from: old, to: new, in: rows)
+        if ended.isEmpty || self.bugs.contains(.usedPinKept) { return }
+        row.pins.removeAll { ended.contains($0.upload) }
+        for upload in ended.sorted() {
+            let old = try AssetRows.upload(upload, in: row.database, over: rows.view)
+            guard var new = old, new.asset == asset else { continue }
+            new.isAttached = true
+            try AssetRows.change(upload, in: row.database, from: old, to: new, in: rows)
+        }
     }
 }

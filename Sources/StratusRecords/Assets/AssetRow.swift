@@ -6,17 +6,16 @@ import StratusModel
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
 // | 1      | format, 1                                                                   |
-// | 1      | bits: 1 held, 2 pinned, 4 the pin is its upload's own, 8 condemned,          |
-// |        | 16 digest, 32 upload                                                        |
+// | 1      | bits: 1 held, 2 a common pin, 4 condemned, 8 digest                          |
 // | varint | database number                                                             |
 // | varint | size of the plain bytes                                                     |
 // | text   | checksum                                                                    |
 // | 16     | body                                                                        |
 // | varint | key version                                                                 |
 // | varint | grace, milliseconds                                                         |
-// | signed | pinned or condemned until, where it is one of them                           |
+// | signed | the end of the common pin, or condemned until, where it is one of them       |
 // | 16     | digest, where it has one                                                    |
-// | 16     | upload, where it has one                                                    |
+// | pins   | count, then of each: 16 upload, signed end                                  |
 //
 // Upload row, format 1: 1 format, 16 asset, flag attached, signed end. Use, format 1: 1 format,
 // varints count, bytes, unattached count, unattached bytes. Row of a key, format 1: 1 format,
@@ -36,14 +35,27 @@ struct AssetRow: Equatable {
     var graceMilliseconds: Int64
     /// Under which equal files find it.
     var digest: AssetDigest?
-    /// The last upload that pinned it, until a record holds it.
-    var upload: UploadID?
     /// Whether there is a holder's row.
     var isHeld = false
-    var pinnedUntil: Int64?
-    /// Whether the pin stands for one receipt alone, that of `upload`: the first holder ends it.
-    var pinIsOwn = false
+    /// The pins of receipts. Each ends with the save that uses its receipt.
+    var pins: [Pin] = []
+    /// The end of a pin that no save ends.
+    var commonEnd: Int64?
     var condemnedUntil: Int64?
+
+    struct Pin: Equatable {
+        /// Whose receipt it stands for: that of an upload, or of a rereference.
+        var upload: UploadID
+        var end: Int64
+    }
+
+    /// Pins that are told apart. Of more, the one that ends first becomes common.
+    static let pinCountMax = 32
+
+    var pinnedUntil: Int64? {
+        let last = self.pins.reduce(nil as Int64?) { max($0 ?? $1.end, $1.end) }
+        return last.map { max($0, self.commonEnd ?? $0) } ?? self.commonEnd
+    }
 
     /// When something is over: the pin, or the grace.
     var end: Int64? { self.pinnedUntil ?? self.condemnedUntil }
@@ -57,9 +69,31 @@ struct AssetRow: Equatable {
     }
 
     /// Pins it for as long as this at least. A grace that has begun is not cut short.
-    mutating func pin(until milliseconds: Int64) {
-        self.pinnedUntil = max(self.end ?? milliseconds, milliseconds)
+    ///
+    /// - Parameter upload: whose receipt it is for; nil: no save ends the pin.
+    mutating func pin(_ upload: UploadID?, until milliseconds: Int64, at now: Int64) {
+        var end = max(self.condemnedUntil ?? milliseconds, milliseconds)
         self.condemnedUntil = nil
+        guard let upload else {
+            self.commonEnd = max(self.commonEnd ?? end, end)
+            return
+        }
+        for pin in self.pins where pin.upload == upload { end = max(end, pin.end) }
+        self.pins.removeAll { $0.upload == upload || $0.end <= now }
+        self.pins.append(Pin(upload: upload, end: end))
+        if self.pins.count > Self.pinCountMax,
+            let first = self.pins.indices.min(by: { self.pins[$0].end < self.pins[$1].end })
+        {
+            let pin = self.pins.remove(at: first)
+            self.commonEnd = max(self.commonEnd ?? pin.end, pin.end)
+        }
+    }
+
+    /// Whether nothing but a receipt of this upload keeps it.
+    func isKept(onlyBy upload: UploadID, at now: Int64) -> Bool {
+        !self.isHeld && self.pins.contains { $0.upload == upload }
+            && self.pins.allSatisfy { $0.upload == upload || $0.end <= now }
+            && (self.commonEnd ?? .min) <= now
     }
 
     init(_ pin: PinAsset, in database: DatabaseNumber, until milliseconds: Int64) {
@@ -70,20 +104,16 @@ struct AssetRow: Equatable {
         self.keyVersion = pin.keyVersion
         self.graceMilliseconds = pin.rules.graceMilliseconds
         self.digest = pin.digest
-        self.upload = pin.upload
-        self.pinnedUntil = milliseconds
-        self.pinIsOwn = true
+        self.pins = [Pin(upload: pin.upload, end: milliseconds)]
     }
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 128)
         var bits: UInt8 = 0
         if self.isHeld { bits |= 1 }
-        if self.pinnedUntil != nil { bits |= 2 }
-        if self.pinIsOwn { bits |= 4 }
-        if self.condemnedUntil != nil { bits |= 8 }
-        if self.digest != nil { bits |= 16 }
-        if self.upload != nil { bits |= 32 }
+        if self.commonEnd != nil { bits |= 2 }
+        if self.condemnedUntil != nil { bits |= 4 }
+        if self.digest != nil { bits |= 8 }
         writer.write(1 as UInt8)
         writer.write(bits)
         writer.write(varint: UInt64(self.database.raw))
@@ -92,9 +122,13 @@ struct AssetRow: Equatable {
         writer.write(body: self.body)
         writer.write(varint: UInt64(self.keyVersion))
         writer.write(varint: UInt64(self.graceMilliseconds))
-        if let end = self.end { writer.write(signed: end) }
+        if let end = self.commonEnd ?? self.condemnedUntil { writer.write(signed: end) }
         if let digest = self.digest { writer.write(name: digest.raw) }
-        if let upload = self.upload { writer.write(name: upload.raw) }
+        writer.write(count: self.pins.count)
+        for pin in self.pins {
+            writer.write(name: pin.upload.raw)
+            writer.write(signed: pin.end)
+        }
         return writer.bytes
     }
 
@@ -102,9 +136,8 @@ struct AssetRow: Equatable {
         var reader = ByteReader(bytes)
         try reader.format(1)
         let bits = try reader.byte()
-        // Not both pinned and condemned, not condemned while it is held, and no pin of its own
-        // without a pin.
-        guard bits < 64, bits & 10 != 10, bits & 9 != 9, bits & 6 != 4 else {
+        // Not both pinned and condemned, and not condemned while it is held.
+        guard bits < 16, bits & 6 != 6, bits & 5 != 5 else {
             throw DecodingError(.malformed, at: 1)
         }
         self.database = DatabaseNumber(try reader.number32())
@@ -118,11 +151,17 @@ struct AssetRow: Equatable {
         }
         self.graceMilliseconds = grace
         self.isHeld = bits & 1 != 0
-        self.pinIsOwn = bits & 4 != 0
-        if bits & 2 != 0 { self.pinnedUntil = try reader.signed() }
-        if bits & 8 != 0 { self.condemnedUntil = try reader.signed() }
-        if bits & 16 != 0 { self.digest = AssetDigest(try reader.name()) }
-        if bits & 32 != 0 { self.upload = UploadID(try reader.name()) }
+        if bits & 2 != 0 { self.commonEnd = try reader.signed() }
+        if bits & 4 != 0 { self.condemnedUntil = try reader.signed() }
+        if bits & 8 != 0 { self.digest = AssetDigest(try reader.name()) }
+        let pins = reader.offset
+        for _ in 0..<(try reader.count(minimumSize: 17)) {
+            self.pins.append(
+                Pin(upload: UploadID(try reader.name()), end: try reader.signed()))
+        }
+        guard self.pins.count <= Self.pinCountMax, self.pins.isEmpty || bits & 4 == 0 else {
+            throw DecodingError(.malformed, at: pins)
+        }
         try reader.finish()
     }
 }

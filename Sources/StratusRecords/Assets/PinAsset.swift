@@ -100,13 +100,19 @@ package struct HoldAssets: Sendable, Equatable {
     package static let countMax = RecordState.operationCountMax
 
     package var database: DatabaseID
-    /// 1…200.
+    /// 1…200. One may stand there for several receipts.
     package var assets: [AssetID]
+    /// The receipt of each, drawn by the gateway. None: no save ends the pins.
+    package var pins: [UploadID]
     package var rules: AssetRules
 
-    package init(database: DatabaseID, assets: [AssetID], rules: AssetRules = .standard) {
+    package init(
+        database: DatabaseID, assets: [AssetID], pins: [UploadID] = [],
+        rules: AssetRules = .standard
+    ) {
         self.database = database
         self.assets = assets
+        self.pins = pins
         self.rules = rules
     }
 }

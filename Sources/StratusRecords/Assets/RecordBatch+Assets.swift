@@ -70,6 +70,16 @@ extension RecordBatch {
 }
 
 extension RecordOperation {
+    /// The receipts that the operation states, with their assets.
+    var receipts: [(asset: AssetID, receipt: UploadID)] {
+        self.fields.flatMap { $0.value.assetReferences }.compactMap { asset in
+            guard let name = asset.asset, let text = asset.receipt,
+                let receipt = UploadID(text: text)
+            else { return nil }
+            return (name, receipt)
+        }
+    }
+
     /// Leaves of every asset what a record stores of it.
     mutating func stripAssets() {
         func stripped(_ scalar: Scalar) -> Scalar {

@@ -10,6 +10,7 @@ extension RecordBatch {
     {
         var operation = asked
         if self.modify.resolvesAssets { operation.stripAssets() }
+        let receipts = self.modify.resolvesAssets ? asked.receipts : []
         if let refusal = self.checkNames(of: operation) { return .refused(refusal) }
         let existing = try self.edit.record(operation.recordName, over: rows)
         if let existing {
@@ -47,6 +48,10 @@ extension RecordBatch {
         return try self.store(
             self.merged(operation, existing, typeName: typeName), by: operation, over: existing,
             rows)
+        if case .saved = result {
+            for (asset, receipt) in receipts { self.edit.assets.use(receipt, of: asset) }
+        }
+        return result
     }
 
     /// The rules that need nothing but the request.

@@ -51,8 +51,8 @@ extension RecordState {
         }
         if row.isHeld, !self.bugs.contains(.expiredPinTakesHeld) {
             var freed = row
-            freed.pinnedUntil = nil
-            freed.pinIsOwn = false
+            freed.pins = []
+            freed.commonEnd = nil
             try AssetRows.change(asset, from: row, to: freed, in: rows)
             return 2
         }

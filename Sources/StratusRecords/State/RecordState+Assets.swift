@@ -36,8 +36,8 @@ extension RecordState {
         // A second file under one ticket takes the first one's place, if nobody else has it.
         var replaced: (asset: AssetID, row: AssetRow)?
         if let first = known?.asset, first != equal?.asset,
-            let row = try AssetRows.asset(first, over: rows.view), !row.isHeld, row.pinIsOwn,
-            row.upload == pin.upload
+            let row = try AssetRows.asset(first, over: rows.view),
+            row.isKept(onlyBy: pin.upload, at: now)
         {
             replaced = (first, row)
         }
@@ -58,10 +58,9 @@ extension RecordState {
             in: rows)
         if let equal {
             var row = equal.row
-            if !self.bugs.contains(.shareNotTakenBack) { row.pin(until: until) }
-            // Two receipts name it from now on, unless the same ticket was used again.
-            row.pinIsOwn = row.pinIsOwn && row.upload == pin.upload
-            row.upload = pin.upload
+            if !self.bugs.contains(.shareNotTakenBack) {
+                row.pin(pin.upload, until: until, at: now)
+            }
             try AssetRows.change(asset, from: equal.row, to: row, in: rows)
             return .pinned(
                 PinnedAsset(asset: asset, fileChecksum: row.fileChecksum, isShared: true))
@@ -122,9 +121,10 @@ extension RecordState {
         guard let database = try self.cache.database(hold.database, over: rows.view) else {
             return .held(hold.assets.map { _ in nil })
         }
-        let until = position.time.milliseconds + hold.rules.pinMilliseconds
+        let now = position.time.milliseconds
+        let until = now + hold.rules.pinMilliseconds
         var held: [HeldAsset?] = []
-        for asset in hold.assets {
+        for (position, asset) in hold.assets.enumerated() {
             guard let old = try AssetRows.asset(asset, over: rows.view),
                 old.database == database.number,
                 try AssetRows.opens(old.keyVersion, of: database.number, over: rows.view)
@@ -133,8 +133,10 @@ extension RecordState {
                 continue
             }
             var new = old
-            if !self.bugs.contains(.rereferenceNotPinned) { new.pin(until: until) }
-            new.pinIsOwn = false
+            let receipt = hold.pins.isEmpty ? nil : hold.pins[position]
+            if !self.bugs.contains(.rereferenceNotPinned) {
+                new.pin(receipt, until: until, at: now)
+            }
             try AssetRows.change(asset, from: old, to: new, in: rows)
             held.append(HeldAsset(fileChecksum: new.fileChecksum, size: new.size))
         }

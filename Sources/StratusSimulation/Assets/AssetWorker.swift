@@ -81,7 +81,7 @@ struct AssetWorker: Sendable {
         if self.assets.draw(6) == 0 { return }
         let reference = AssetReference(
             fileChecksum: pinned.fileChecksum, size: Int64(content.count), asset: pinned.asset,
-            receipt: "receipt")
+            receipt: upload.text)
         await self.modify(
             RecordOperation(
                 .forceReplace, recordName: name, recordType: "Book",

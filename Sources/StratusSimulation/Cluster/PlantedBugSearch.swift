@@ -204,7 +204,7 @@ package struct PlantedBugSearch {
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
             .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
-            .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
+            .holderKeptOnReplace, .usedPinKept, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .replacedKeyKept, .replacedBodyKept, .deviceClockTrusted,
             .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,

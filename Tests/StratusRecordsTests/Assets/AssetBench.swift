@@ -86,13 +86,13 @@ struct AssetBench {
     }
 
     /// What a receipt for the asset says: nothing, if it is not there.
-    func reference(_ number: UInt128) throws -> AssetReference? {
+    func reference(_ number: UInt128, receipt: UInt128? = nil) throws -> AssetReference? {
         guard let row = try AssetRows.asset(AssetID(number), over: self.rows.view) else {
             return nil
         }
         return AssetReference(
             fileChecksum: row.fileChecksum, size: Int64(row.size), asset: AssetID(number),
-            receipt: "a receipt")
+            receipt: receipt.map { UploadID($0).text } ?? "no receipt")
     }
 
     @discardableResult

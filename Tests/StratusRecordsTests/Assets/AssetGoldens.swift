@@ -54,7 +54,8 @@ enum AssetGoldens {
             "command-hold-assets-1",
             .holdAssets(
                 HoldAssets(
-                    database: Bench.privateDatabase, assets: [AssetID(0xA1), AssetID(.max)]))
+                    database: Bench.privateDatabase, assets: [AssetID(0xA1), AssetID(.max)],
+                    pins: [UploadID(0xC1), UploadID(.max)]))
         ),
         (
             "command-put-key-1",

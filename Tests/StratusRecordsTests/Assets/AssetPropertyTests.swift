@@ -21,7 +21,7 @@ import Testing
         // A life in which little happens shows nothing.
         #expect(life.pinCount > 20 && life.sharedCount > 5, "seed \(seed)")
         #expect(life.goneCount > 10 && life.heldCount > 8, "seed \(seed)")
-        #expect(life.replacedCount > 5, "seed \(seed)")
+        #expect(life.replacedCount > 5 && life.usedCount > 50, "seed \(seed)")
     }
 
     @Test(arguments: [101, 102, 103] as [UInt64])
@@ -57,7 +57,7 @@ import Testing
         .enabled(if: PlantedBugs.isPossible),
         arguments: [
             PlantedBug.expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
-            .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
+            .holderKeptOnReplace, .usedPinKept, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .replacedKeyKept, .replacedBodyKept,
         ])
     func `a planted bug is found`(bug: PlantedBug) throws {
@@ -88,6 +88,7 @@ struct AssetLife {
     private(set) var goneCount = 0
     private(set) var heldCount = 0
     private(set) var replacedCount = 0
+    private(set) var usedCount = 0
     private var bodies: Set<BodyID> = []
 
     init(_ bench: AssetBench, seed: UInt64) {
@@ -192,7 +193,8 @@ struct AssetLife {
                         .asset(
                             AssetReference(fileChecksum: back.fileChecksum, size: back.size)))
                 } else if let asset = self.someAsset() {
-                    let reference = try self.bench.reference(asset.raw)
+                    let receipt = self.model.receipts(of: asset).randomElement(using: &self.random)
+                    let reference = try self.bench.reference(asset.raw, receipt: receipt)
                     list.append(
                         .asset(
                             reference
@@ -217,7 +219,13 @@ struct AssetLife {
             operations.append(RecordOperation(.forceDelete, recordName: names.removeLast()))
         }
         self.model.now = self.bench.milliseconds + 10
-        try self.bench.modify(in: zone, atomic: atomic, operations)
+        let results = try self.bench.modify(in: zone, atomic: atomic, operations)
+        for (operation, result) in zip(operations, results) where result.saved != nil {
+            for (asset, receipt) in operation.receipts {
+                self.model.saved(with: receipt.raw, of: asset)
+                self.usedCount += 1
+            }
+        }
     }
 
     /// Mostly one of the latest: older ones are often gone.
@@ -243,13 +251,17 @@ struct AssetLife {
         guard let asset = self.someAsset() else { return }
         self.model.now = self.bench.milliseconds + 10
         let until = self.model.now + self.bench.rules.pinMilliseconds
+        self.drawn += 1
+        // Some have a pin that no save ends.
+        let receipt = Int.random(in: 0..<4, using: &self.random) == 0 ? nil : self.drawn
         let outcome = try self.bench.apply(
             .holdAssets(
                 HoldAssets(
-                    database: Bench.privateDatabase, assets: [asset], rules: self.bench.rules)),
+                    database: Bench.privateDatabase, assets: [asset],
+                    pins: receipt.map { [UploadID($0)] } ?? [], rules: self.bench.rules)),
             as: Bench.user)
         guard case .held(let held) = outcome else { throw BenchError("held: \(outcome)") }
-        if held[0] != nil { self.model.rereferenced(asset, until: until) }
+        if held[0] != nil { self.model.rereferenced(asset, by: receipt, until: until) }
     }
 
     private mutating func changeZone() throws {
@@ -406,10 +418,13 @@ struct AssetModel {
     /// The time of the command that is applied next.
     var now: Int64 = 0
     private(set) var known: [AssetID] = []
-    /// Pins, as their outcomes promised them.
-    private var pinned: [AssetID: Int64] = [:]
-    /// The upload whose own pin it is.
-    private var own: [AssetID: UInt128] = [:]
+    /// Pins of receipts that were not used, as their outcomes promised them.
+    private var pins: [AssetID: [UInt128: Int64]] = [:]
+    /// Pins that no save ends.
+    private var common: [AssetID: Int64] = [:]
+    private var everPinned: [AssetID: [UInt128]] = [:]
+    /// Assets whose receipts the last command used.
+    private var used: Set<AssetID> = []
     private var uploads: [UInt128: AssetID] = [:]
     private var condemned: [AssetID: Int64] = [:]
     /// Its holders went in a way that may leave no grace.
@@ -419,35 +434,51 @@ struct AssetModel {
 
     mutating func jobsRan() { self.ranJobs = true }
 
+    func receipts(of asset: AssetID) -> [UInt128] { self.everPinned[asset] ?? [] }
+
+    private func pinned(_ asset: AssetID) -> Int64? {
+        [self.pins[asset]?.values.max(), self.common[asset]].compactMap { $0 }.max()
+    }
+
     mutating func pinned(_ pin: PinnedAsset, upload: UInt128, until: Int64) {
         let asset = pin.asset
-        if let first = self.uploads[upload], first != asset, self.own[first] == upload,
-            self.holders[first]?.isEmpty ?? true
+        if let first = self.uploads[upload], first != asset, self.pins[first]?[upload] != nil,
+            self.holders[first]?.isEmpty ?? true, self.common[first] ?? 0 <= self.now,
+            self.pins[first]?.allSatisfy({ $0.key == upload || $0.value <= self.now }) == true
         {
             self.forget(first)
         }
         self.uploads[upload] = asset
         if !pin.isShared { self.known.append(asset) }
-        self.own[asset] = !pin.isShared || self.own[asset] == upload ? upload : nil
+        self.pin(asset, by: upload, until: until)
+    }
+
+    mutating func rereferenced(_ asset: AssetID, by receipt: UInt128?, until: Int64) {
+        self.pin(asset, by: receipt, until: until)
+    }
+
+    private mutating func pin(_ asset: AssetID, by receipt: UInt128?, until: Int64) {
         // A grace that has begun is not cut short.
-        self.pinned[asset] = max(
-            self.pinned[asset] ?? 0, self.condemned[asset] ?? 0, until)
+        let end = max(self.condemned[asset] ?? 0, until)
+        if let receipt {
+            self.pins[asset, default: [:]][receipt] = max(self.pins[asset]?[receipt] ?? 0, end)
+            self.everPinned[asset, default: []].append(receipt)
+        } else {
+            self.common[asset] = max(self.common[asset] ?? 0, end)
+        }
         self.condemned[asset] = nil
         self.mayGoAtOnce.remove(asset)
     }
 
-    mutating func rereferenced(_ asset: AssetID, until: Int64) {
-        self.own[asset] = nil
-        // A grace that has begun is not cut short.
-        self.pinned[asset] = max(
-            self.pinned[asset] ?? 0, self.condemned[asset] ?? 0, until)
-        self.condemned[asset] = nil
-        self.mayGoAtOnce.remove(asset)
+    /// The save ends the pin of its receipt, and no other.
+    mutating func saved(with receipt: UInt128, of asset: AssetID) {
+        self.pins[asset]?[receipt] = nil
+        self.used.insert(asset)
     }
 
     private mutating func forget(_ asset: AssetID) {
-        self.pinned[asset] = nil
-        self.own[asset] = nil
+        self.pins[asset] = nil
+        self.common[asset] = nil
         self.condemned[asset] = nil
         self.mayGoAtOnce.remove(asset)
     }
@@ -465,24 +496,25 @@ struct AssetModel {
             let before = self.holders[asset] ?? []
             let after = held[asset] ?? []
             if !after.isEmpty {
-                if self.own[asset] != nil {
-                    // The first holder ends the pin that was for its receipt alone.
-                    self.own[asset] = nil
-                    self.pinned[asset] = nil
-                }
                 self.condemned[asset] = nil
                 self.mayGoAtOnce.remove(asset)
             } else if !before.isEmpty {
-                if let end = self.pinned[asset], end > self.now {
+                if let end = self.pinned(asset), end > self.now {
                     // A short pin takes nothing from the grace.
-                    self.pinned[asset] = max(end, time + grace)
+                    if time + grace > end { self.common[asset] = time + grace }
                 } else {
                     self.condemned[asset] = time + grace
                 }
                 let purged = before.contains { !live.contains($0.zone) }
                 if purged { self.mayGoAtOnce.insert(asset) }
             }
-            let ends = max(self.pinned[asset] ?? 0, self.condemned[asset] ?? 0)
+            if after.isEmpty, before.isEmpty, self.used.contains(asset),
+                self.pinned(asset) == nil, self.condemned[asset] == nil
+            {
+                // Saved and taken away by one command.
+                self.condemned[asset] = time + grace
+            }
+            let ends = max(self.pinned(asset) ?? 0, self.condemned[asset] ?? 0)
             let isThere = audit.assets[asset] != nil
             if !isThere {
                 if !after.isEmpty { return "\(asset) is held and gone" }
@@ -495,6 +527,7 @@ struct AssetModel {
             }
         }
         self.holders = held
+        self.used = []
         self.ranJobs = false
         return nil
     }

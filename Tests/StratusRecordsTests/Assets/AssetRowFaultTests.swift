@@ -56,8 +56,7 @@ import Testing
         try self.bench.rows.remove(.asset, AssetKeys.end(end, of: AssetID(3)))
         #expect(try self.bench.rowFaults() == [self.fault(.noEnd, 3)])
         try self.change(3) { row in
-            row.pinnedUntil = nil
-            row.pinIsOwn = false
+            row.pins = []
         }
         #expect(try self.bench.rowFaults() == [self.fault(.neverEnds, 3)])
     }

@@ -84,6 +84,86 @@ import Testing
                 == .refused(RequestRefusal(.assetTaken)))
     }
 
+    /// Saves a record with a receipt.
+    @discardableResult
+    private mutating func save(_ name: String, _ asset: UInt128, with receipt: UInt128) throws
+        -> RecordRefusal?
+    {
+        let reference = try #require(try self.bench.reference(asset, receipt: receipt))
+        return try self.save(name, Self.pages([reference]))
+    }
+
+    @Test mutating func `a file that was uploaded twice goes with its last record`() throws {
+        _ = try self.bench.pin(1, content: 9, size: 600)
+        _ = try self.bench.pin(2, content: 9, size: 600)
+        #expect(try self.save("a", 1, with: 1) == nil)
+        #expect(try self.save("b", 1, with: 2) == nil)
+        try self.bench.modify(in: "Shelves", [.delete("a")])
+        try self.settle(after: 1_000)
+        #expect(try self.asset(1) != nil)
+        try self.bench.modify(in: "Shelves", [.delete("b")])
+        try self.settle(after: 1_900)
+        #expect(try self.asset(1) != nil, "its grace is not over")
+        try self.settle(after: 200)
+        #expect(try self.asset(1) == nil)
+        #expect(try AssetRowAudit(over: self.bench.rows.view).faults == [])
+    }
+
+    @Test mutating func `the same file uploaded again for a record that holds it keeps no pin`()
+        throws
+    {
+        _ = try self.bench.pin(1, content: 9, size: 600)
+        #expect(try self.save("a", 1, with: 1) == nil)
+        _ = try self.bench.pin(2, content: 9, size: 600)
+        #expect(try self.save("a", 1, with: 2) == nil)
+        try self.bench.modify(in: "Shelves", [.delete("a")])
+        try self.settle(after: 2_100)
+        #expect(try self.asset(1) == nil)
+    }
+
+    @Test mutating func `a rereferenced file goes with its last record`() throws {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        #expect(try self.save("a", 1, with: 1) == nil)
+        let hold = HoldAssets(
+            database: Bench.privateDatabase, assets: [AssetID(1), AssetID(1)],
+            pins: [UploadID(7), UploadID(8)], rules: self.bench.rules)
+        guard case .held(let held) = try self.bench.apply(.holdAssets(hold)) else {
+            throw BenchError("not held")
+        }
+        #expect(held.count == 2 && held.allSatisfy { $0 != nil })
+        #expect(try self.save("b", 1, with: 7) == nil)
+        try self.bench.modify(in: "Shelves", [.delete("a"), .delete("b")])
+        try self.settle(after: 2_100)
+        #expect(try self.asset(1) != nil, "one receipt was not used")
+        #expect(try self.save("c", 1, with: 8) == nil)
+        try self.bench.modify(in: "Shelves", [.delete("c")])
+        try self.settle(after: 2_100)
+        #expect(try self.asset(1) == nil)
+    }
+
+    @Test mutating func `a refused save uses no receipt`() throws {
+        _ = try self.bench.pin(1, content: 9, size: 600)
+        _ = try self.bench.pin(2, content: 9, size: 600)
+        #expect(try self.save("a", 1, with: 1) == nil)
+        let reference = try #require(try self.bench.reference(1, receipt: 2))
+        let again = try self.bench.modify(
+            in: "Shelves", [.create("a", [Self.pages([reference])])])
+        #expect(again.first?.refusal == .exists)
+        try self.bench.modify(in: "Shelves", [.delete("a")])
+        try self.settle(after: 2_500)
+        #expect(try self.save("b", 1, with: 2) == nil, "the second receipt is good for its time")
+    }
+
+    @Test mutating func `more receipts than are told apart keep a file for their time`() throws {
+        for number in 1...(AssetRow.pinCountMax + 2) {
+            _ = try self.bench.pin(UInt128(number), content: 9, size: 600)
+        }
+        let row = try #require(try self.bench.row(1))
+        #expect(row.pins.count == AssetRow.pinCountMax && row.commonEnd != nil)
+        #expect(try AssetRow(decoding: row.encoded()) == row)
+        #expect(try AssetRowAudit(over: self.bench.rows.view).faults == [])
+    }
+
     @Test mutating func `equal files are one asset, and both receipts last their time`() throws {
         _ = try self.bench.pin(1, content: 9, size: 600)
         #expect(
