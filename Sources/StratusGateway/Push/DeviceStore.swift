@@ -63,6 +63,23 @@ package struct DeviceStore: Sendable {
         case nothing
     }
 
+    /// Notes the badge that a user's device was told. It is told more than once where somebody
+    /// takes a notification and goes away, and counts up each time.
+    func raiseBadge(
+        _ name: DeviceName, of registration: Device.Registration, to badge: UInt64,
+        until deadline: MonotonicTime
+    ) async throws {
+        guard let known = try await self.device(name, until: deadline),
+            known.device.badge(of: registration) < badge
+        else { return }
+        let left = max(0, known.expiresAtMilliseconds - self.world.wallMilliseconds)
+        try await self.change(name, until: deadline) { device in
+            guard var device, device.badge(of: registration) < badge else { return .nothing }
+            device.setBadge(badge, of: registration)
+            return .put(device, life: .milliseconds(left))
+        }
+    }
+
     /// Makes of the row what `decide` says. Decides again where somebody was faster.
     package func change(
         _ name: DeviceName, until deadline: MonotonicTime,

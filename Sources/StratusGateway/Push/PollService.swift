@@ -143,6 +143,8 @@ struct PollService: Surface {
             var from: NewsPosition
             var to: NewsPosition
             var spent: String?
+            /// The badge that it tells; nil: none.
+            var badge: UInt64?
         }
 
         let kernel: GatewayKernel
@@ -348,7 +350,9 @@ struct PollService: Surface {
                     return nil
                 }
                 self.places[index] = place
-                let found = self.found(hit, follower, news, place)
+                let badge = device.badge(of: place.registration) + 1
+                let found = self.found(hit, follower, news, place, badge: badge)
+                if self.stream != nil { try await self.raiseBadge(found, until: deadline) }
                 self.stream?.tell(found)
                 return found
             }
@@ -410,16 +414,26 @@ struct PollService: Surface {
         }
 
         private func found(
-            _ hit: News.Hit, _ follower: NewsPosition, _ news: News, _ place: Place
+            _ hit: News.Hit, _ follower: NewsPosition, _ news: News, _ place: Place,
+            badge: UInt64
         ) -> Found {
             let payload = PushPayload(
                 container: place.registration.container, database: place.database,
                 subscriber: place.registration.userRecordName,
                 nid: PushPayload.nid(
-                    of: hit.event, in: place.database, self.kernel.tokens), hit: hit)
+                    of: hit.event, in: place.database, self.kernel.tokens), hit: hit,
+                badge: badge)
             return Found(
                 payload: payload.bytes(), place: place, from: follower, to: news.position,
-                spent: hit.subscription.firesOnce ? hit.subscription.id : nil)
+                spent: hit.subscription.firesOnce ? hit.subscription.id : nil,
+                badge: payload.raisesBadge ? badge : nil)
+        }
+
+        func raiseBadge(_ found: Found, until deadline: MonotonicTime) async throws {
+            guard let badge = found.badge else { return }
+            try await DeviceStore(router: self.kernel.router, world: self.kernel.world)
+                .raiseBadge(
+                    self.token.device, of: found.place.registration, to: badge, until: deadline)
         }
 
         /// Who is told, with the roles of now. Nil: nobody any more.
@@ -492,9 +506,10 @@ private final class PolledBody: ResponseBody {
     func next() async throws -> Bytes? {
         if !self.isGiven.exchange(true, ordering: .relaxed) { return self.found.payload }
         // Where this fails, the next poll brings it again under the same identity.
+        let deadline = self.poll.kernel.world.now + self.patience
         try? await self.poll.advance(
-            self.found.place, self.found.from, self.found.to, self.found.spent,
-            until: self.poll.kernel.world.now + self.patience)
+            self.found.place, self.found.from, self.found.to, self.found.spent, until: deadline)
+        try? await self.poll.raiseBadge(self.found, until: deadline)
         return nil
     }
 }

@@ -43,6 +43,8 @@ package struct PreparedPush: Sendable {
     fileprivate var from: NewsPosition
     fileprivate var to: NewsPosition
     fileprivate var spent: String?
+    /// The badge that it tells; nil: none.
+    fileprivate var badge: UInt64?
     /// Whose it is.
     fileprivate var registration: Device.Registration?
     /// What it tells of.
@@ -150,7 +152,9 @@ package struct PushDesk: Sendable {
             position = news.position
             if let hit = news.hit {
                 guard
-                    var push = try self.prepare(hit, for: target, device, provider, known)
+                    var push = try self.prepare(
+                        hit, for: target, device, provider, known,
+                        badge: device.badge(of: registration) + 1)
                 else { return .held(Self.heldPause) }
                 push.from = follower
                 push.to = news.position
@@ -204,7 +208,7 @@ package struct PushDesk: Sendable {
     /// Nil: the container has no key that sends there.
     func prepare(
         _ hit: News.Hit, for target: PushTarget, _ device: Device, _ provider: Device.Provider,
-        _ known: PushKeys.Known
+        _ known: PushKeys.Known, badge: UInt64 = 1
     ) throws -> PreparedPush? {
         let name = DeviceName(target.token)
         guard let address = PushAddress(opening: provider.address, of: name, self.tokens) else {
@@ -213,7 +217,7 @@ package struct PushDesk: Sendable {
         let nid = PushPayload.nid(of: hit.event, in: target.database, self.tokens)
         var payload = PushPayload(
             container: target.database.container, database: target.database,
-            subscriber: target.subscriber, nid: nid, hit: hit)
+            subscriber: target.subscriber, nid: nid, hit: hit, badge: badge)
         let isAlert = payload.isAlert
         func identity(_ words: [String]) -> RequestIdentity {
             let text = words.map { Bytes($0.utf8) + [0] }.reduce([], +)
@@ -267,6 +271,7 @@ package struct PushDesk: Sendable {
         push.registeredAtMilliseconds = provider.registeredAtMilliseconds
         push.hostIsGuessed = provider.isGuessed
         push.spent = hit.subscription.firesOnce ? hit.subscription.id : nil
+        push.badge = payload.raisesBadge ? badge : nil
         return push
     }
 
@@ -299,6 +304,10 @@ package struct PushDesk: Sendable {
         try await self.follow(
             push.target, .advance(from: push.from, to: push.to, spent: push.spent),
             until: deadline)
+        if let badge = push.badge, let registration = push.registration {
+            try await self.devices.raiseBadge(
+                DeviceName(push.target.token), of: registration, to: badge, until: deadline)
+        }
     }
 
     /// Removes a device that its provider says is gone, if it was not registered since.

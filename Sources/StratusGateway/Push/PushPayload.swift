@@ -15,6 +15,8 @@ struct PushPayload {
     let subscriber: String
     let nid: String
     let hit: News.Hit
+    /// What the device's badge shows once it has this.
+    var badge: UInt64 = 1
     /// The most bytes that its way takes.
     var sizeMax = 4_096
 
@@ -45,6 +47,9 @@ struct PushPayload {
         let content = try? JSONDocument(parsing: self.hit.subscription.content).root
         return content?["notificationInfo"]
     }
+
+    /// Whether the badge goes up.
+    var raisesBadge: Bool { self.info?["shouldBadge"]?.bool == true }
 
     /// Whether the device shows or plays something.
     var isAlert: Bool {
@@ -111,10 +116,13 @@ struct PushPayload {
                 }
             }
         }
-        if info?["shouldBadge"]?.bool == true { aps.member("badge", 1) }
+        if info?["shouldBadge"]?.bool == true {
+            aps.member("badge", Int64(clamping: self.badge))
+        }
         if let sound = info?["soundName"]?.string { aps.member("sound", sound) }
         if let category = info?["category"]?.string { aps.member("category", category) }
-        let isSilent = alert.isEmpty && info?["shouldBadge"]?.bool != true
+        let isSilent =
+            alert.isEmpty && info?["shouldBadge"]?.bool != true && info?["soundName"] == nil
         if info?["shouldSendContentAvailable"]?.bool == true || isSilent {
             aps.member("content-available", 1)
         }

@@ -47,14 +47,24 @@ struct TokenService: Sendable {
     /// endpoint of a browser, is told of it.
     func register(_ input: Input) async throws -> Bytes {
         let environment = try self.environment(input)
+        let badge = try self.badge(input)
         if let endpoint = try input.string("endpoint") {
-            return try await self.register(endpoint, input, environment)
+            return try await self.register(endpoint, input, environment, badge)
         }
         let text = try input.requiredString("apnsToken")
         if let token = PollToken(text: text, self.exchange.kernel.tokens) {
-            return try await self.register(token, environment)
+            return try await self.register(token, environment, badge)
         }
-        return try await self.register(deviceToken: text, input, environment)
+        return try await self.register(deviceToken: text, input, environment, badge)
+    }
+
+    /// What the badge of the device shows now: ours. An app that clears it says so.
+    private func badge(_ input: Input) throws -> UInt64? {
+        guard let value = input["badge"] else { return nil }
+        guard let badge = value.wholeInt64, badge >= 0 else {
+            throw InputRefusal.unexpectedInput(key: "badge")
+        }
+        return UInt64(badge)
     }
 
     private func environment(_ input: Input) throws -> Environment? {
@@ -65,12 +75,15 @@ struct TokenService: Sendable {
         return environment
     }
 
-    private func register(_ token: PollToken, _ asked: Environment?) async throws -> Bytes {
+    private func register(
+        _ token: PollToken, _ asked: Environment?, _ badge: UInt64? = nil
+    ) async throws -> Bytes {
         let registration = self.registration()
         // Before it is listed: a poll then finds where to begin.
         try await self.follow(registration, token.name, as: .poll)
         let environment = try await self.list(
-            registration, token.device, asked, life: PollToken.life + PollToken.margin)
+            registration, token.device, asked, badge: badge,
+            life: PollToken.life + PollToken.margin)
         return try await self.answer(environment) {
             $0.member("apnsToken", token.text)
             $0.member("webcourierURL", self.base + token.path)
@@ -79,7 +92,7 @@ struct TokenService: Sendable {
 
     /// A device of APNs. Only where the container can send to it.
     private func register(
-        deviceToken text: String, _ input: Input, _ asked: Environment?
+        deviceToken text: String, _ input: Input, _ asked: Environment?, _ badge: UInt64?
     ) async throws -> Bytes {
         let keys = try await self.keys()?.apns ?? []
         guard let bytes = PushAddress.deviceToken(text), !keys.isEmpty else {
@@ -90,7 +103,7 @@ struct TokenService: Sendable {
             throw ClientError(.badRequest, "no APNs key of this container sends to the topic")
         }
         let environment = try await self.enrol(
-            .apns(token: bytes), .apns, topic: topic, asked, life: PushAddress.life)
+            .apns(token: bytes), .apns, topic: topic, asked, badge: badge, life: PushAddress.life)
         return try await self.answer(environment) {
             $0.member("apnsToken", text)
             // Clients need one. It tells nothing.
@@ -100,7 +113,7 @@ struct TokenService: Sendable {
 
     /// A browser's Push API.
     private func register(
-        _ endpoint: String, _ input: Input, _ asked: Environment?
+        _ endpoint: String, _ input: Input, _ asked: Environment?, _ badge: UInt64?
     ) async throws -> Bytes {
         let keys = try await self.keys()?.vapid ?? []
         guard let newest = keys.last else {
@@ -140,7 +153,7 @@ struct TokenService: Sendable {
         }
         let environment = try await self.enrol(
             .webPush(endpoint: endpoint, publicKey: point, secret: secret), .webPush,
-            topic: String(key.number), asked, life: life)
+            topic: String(key.number), asked, badge: badge, life: life)
         return try await self.answer(environment) { $0.member("endpoint", endpoint) }
     }
 
@@ -155,7 +168,7 @@ struct TokenService: Sendable {
     /// The row first: a follower without one is removed.
     private func enrol(
         _ address: PushAddress, _ kind: Device.Provider.Kind, topic: String,
-        _ asked: Environment?, life: Duration
+        _ asked: Environment?, badge: UInt64?, life: Duration
     ) async throws -> Environment {
         let registration = self.registration()
         let kernel = self.exchange.kernel
@@ -166,7 +179,7 @@ struct TokenService: Sendable {
             registeredAtMilliseconds: kernel.world.wallMilliseconds,
             address: address.sealed(for: name, kernel.tokens))
         let environment = try await self.list(
-            registration, name, asked, provider: provider, life: life)
+            registration, name, asked, provider: provider, badge: badge, life: life)
         try await self.follow(registration, name.bytes, as: .device)
         return environment
     }
@@ -212,7 +225,7 @@ struct TokenService: Sendable {
 
     private func list(
         _ registration: Device.Registration, _ name: DeviceName, _ asked: Environment?,
-        provider: Device.Provider? = nil, life: Duration
+        provider: Device.Provider? = nil, badge: UInt64?, life: Duration
     ) async throws -> Environment {
         let kernel = self.exchange.kernel
         let devices = DeviceStore(router: kernel.router, world: kernel.world)
@@ -230,6 +243,7 @@ struct TokenService: Sendable {
                     .quotaExceeded,
                     "a token is good for \(Device.registrationCountMax) containers")
             }
+            if let badge { device.setBadge(badge, of: registration) }
             return .put(device, life: life)
         }
         return environment

@@ -13,7 +13,8 @@ package import StratusModel
 /// |        | sealed                                                             |
 /// | count  | registrations, the oldest first: text container, 1 environment,    |
 /// |        | text user record name, flag server key, prefixed account, prefixed |
-/// |        | session; both empty for development users and server keys          |
+/// |        | session, both empty for development users and server keys; varint  |
+/// |        | badge                                                              |
 ///
 /// The first byte is a flag for what the row holds: every build reads and writes both.
 package struct Device: Sendable, Equatable {
@@ -81,7 +82,9 @@ package struct Device: Sendable, Equatable {
     package var environment: Environment
     /// Nil for a poll token.
     package var provider: Provider?
-    package var registrations: [Registration]
+    package private(set) var registrations: [Registration]
+    /// What the badges of each registration's user have counted, in the same order.
+    private var badges: [UInt64]
 
     package init(
         environment: Environment, provider: Provider? = nil, registrations: [Registration] = []
@@ -89,14 +92,38 @@ package struct Device: Sendable, Equatable {
         self.environment = environment
         self.provider = provider
         self.registrations = registrations
+        self.badges = registrations.map { _ in 0 }
+    }
+
+    /// The badge that a user's device shows.
+    package func badge(of registration: Registration) -> UInt64 {
+        self.place(of: registration).map { self.badges[$0] } ?? 0
+    }
+
+    package mutating func setBadge(_ badge: UInt64, of registration: Registration) {
+        if let place = self.place(of: registration) { self.badges[place] = badge }
+    }
+
+    private func place(of registration: Registration) -> Int? {
+        self.registrations.firstIndex {
+            $0.container == registration.container
+                && $0.userRecordName == registration.userRecordName
+        }
     }
 
     /// Takes the container's registration over, whoever had it.
     /// - Returns: false where there are too many.
     package mutating func register(_ registration: Registration) -> Bool {
-        self.registrations.removeAll { $0.container == registration.container }
+        let badge = self.badge(of: registration)
+        if let place = self.registrations.firstIndex(where: {
+            $0.container == registration.container
+        }) {
+            self.registrations.remove(at: place)
+            self.badges.remove(at: place)
+        }
         guard self.registrations.count < Self.registrationCountMax else { return false }
         self.registrations.append(registration)
+        self.badges.append(badge)
         return true
     }
 
@@ -112,13 +139,14 @@ package struct Device: Sendable, Equatable {
             writer.write(prefixed: provider.address)
         }
         writer.write(count: self.registrations.count)
-        for registration in self.registrations {
+        for (registration, badge) in zip(self.registrations, self.badges) {
             writer.write(text: registration.container.container)
             writer.write(registration.container.environment.rawValue)
             writer.write(text: registration.userRecordName)
             writer.write(flag: registration.isServerKey)
             writer.write(prefixed: registration.session?.account.bytes ?? [])
             writer.write(prefixed: registration.session?.session ?? [])
+            writer.write(varint: badge)
         }
         return writer.bytes
     }
@@ -132,6 +160,7 @@ package struct Device: Sendable, Equatable {
         self.environment = try Self.environment(&reader)
         self.provider = format == 2 ? try Self.provider(&reader) : nil
         self.registrations = []
+        self.badges = []
         for _ in 0..<(try reader.count(minimumSize: 4)) {
             let container = try reader.text()
             let environment = try Self.environment(&reader)
@@ -144,6 +173,7 @@ package struct Device: Sendable, Equatable {
                     container: ContainerReference(container: container, environment: environment),
                     userRecordName: user, isServerKey: isServerKey,
                     session: account.map { .init(account: $0, session: session) }))
+            self.badges.append(try reader.varint())
         }
         try reader.finish()
     }

@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `a poll token's containers, format 1`() throws {
-        let device = Device(
+        var device = Device(
             environment: .production,
             registrations: [
                 Device.Registration(
@@ -78,9 +78,10 @@ import Testing
                         container: "iCloud.b", environment: .development),
                     userRecordName: "_k", isServerKey: true),
             ])
+        device.setBadge(300, of: device.registrations[0])
         let bytes = try self.golden(
-            "0101020869436c6f75642e6101025f750010000102030405060708090a0b0c0d0e0f02aabb08"
-                + "69436c6f75642e6200025f6b010000")
+            "0101020869436c6f75642e6101025f750010000102030405060708090a0b0c0d0e0f02aabbac02"
+                + "0869436c6f75642e6200025f6b01000000")
         #expect(device.encoded() == bytes)
         #expect(try Device(decoding: bytes) == device)
     }
@@ -98,7 +99,7 @@ import Testing
                     userRecordName: "_k", isServerKey: true)
             ])
         let bytes = try self.golden(
-            "02000201013780a0abfef96202aabb010869436c6f75642e6201025f6b010000")
+            "02000201013780a0abfef96202aabb010869436c6f75642e6201025f6b01000000")
         #expect(device.encoded() == bytes)
         #expect(try Device(decoding: bytes) == device)
     }

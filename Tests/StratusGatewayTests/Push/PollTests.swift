@@ -239,6 +239,42 @@ import Testing
         #expect(try await page.isQuiet())
     }
 
+    @Test func `a badge counts up for a user and a device, and an app sets it back`() async throws {
+        var page = try await Self.page()
+        try await Self.subscribe(
+            page.caller, [Self.query("one", ["shouldBadge": true]), Self.query("two")])
+        for name in ["a", "b", "c"] { try await page.caller.create(name, in: Self.shelves) }
+        var badges: [Int64?] = []
+        for _ in 0..<6 { badges.append(try await page.told()["aps"]["badge"].integer) }
+        #expect(badges == [1, nil, 2, nil, 3, nil], "\(badges)")
+        // What was not taken counts once.
+        try await page.caller.create("d", in: Self.shelves)
+        _ = try await page.ask(isTaken: false)
+        #expect(try await page.told()["aps"]["badge"].integer == 4)
+        _ = try await page.told()
+        let answer = try await page.caller.ask(
+            "private/tokens/register",
+            [
+                "apnsEnvironment": "development", "apnsToken": .string(page.token), "badge": 0,
+            ])
+        #expect(answer["apnsToken"].text == page.token)
+        try await page.caller.create("e", in: Self.shelves)
+        #expect(try await page.told()["aps"]["badge"].integer == 1)
+        // Another device has its own.
+        try await page.create()
+        try await page.caller.create("f", in: Self.shelves)
+        #expect(try await page.told()["aps"]["badge"].integer == 1)
+    }
+
+    @Test func `a sound alone is not silent`() async throws {
+        let page = try await Self.page()
+        try await Self.subscribe(page.caller, [Self.query("q", ["soundName": "default"])])
+        try await page.caller.create("a", in: Self.shelves)
+        let told = try await page.told()
+        #expect(told["aps"]["sound"].text == "default")
+        #expect(told["aps"]["content-available"] == nil, "\(told)")
+    }
+
     @Test func `39, P-15: what nobody polled for waits, and each is told once`() async throws {
         let page = try await Self.page()
         // The session that saves is the page's own: nothing in a request says so.
