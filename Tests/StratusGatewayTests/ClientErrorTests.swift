@@ -297,6 +297,10 @@ import WireScenarios
             .referencePending, .tryAgainLater,
             "a VALIDATE reference to the record is being created, try again later"
         ),
+        (
+            .parentCircle, .badRequest,
+            "the record is above its parent 'S', or too many parents are above it"
+        ),
         (.assetMissing, .badRequest, "the asset of field 'S' is not there any more"),
         (.assetMismatch, .badRequest, "the asset of field 'S' is not the one of a receipt"),
         (.tooManyAssets, .badRequest, "a record or an atomic batch may have S assets"),

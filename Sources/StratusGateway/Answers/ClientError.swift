@@ -203,6 +203,11 @@ extension ClientError {
             case .crossZoneReference:
                 Self(.badRequest, "field '\(subject)' refers to another zone")
             case .parentMissing: Self(.badRequest, "the parent '\(subject)' does not exist")
+            case .parentCircle:
+                Self(
+                    .badRequest,
+                    "the record is above its parent '\(subject)', or too many parents are above it"
+                )
             case .cascadeTooLarge:
                 Self(
                     .badRequest,

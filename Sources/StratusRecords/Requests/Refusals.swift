@@ -63,6 +63,9 @@ package struct RecordRefusal: Sendable, Hashable {
         /// A VALIDATE reference to the record is being made in another bucket: nobody can say yet
         /// whether it will be.
         case referencePending = 28
+        /// The record is above its new parent, or more parents are above it than may be. Subject:
+        /// the parent's name.
+        case parentCircle = 29
         /// The receipt's asset is not there any more. Subject: the field.
         case assetMissing = 40
         /// Size or checksum are not those of the receipt's asset; or there is no receipt, and the

@@ -45,7 +45,7 @@ extension RecordBatch {
         if let refusal = try self.checkFieldKeys(of: operation, over: rows) {
             return .refused(refusal)
         }
-        return try self.store(
+        let result = try self.store(
             self.merged(operation, existing, typeName: typeName), by: operation, over: existing,
             rows)
         if case .saved = result {
@@ -76,11 +76,6 @@ extension RecordBatch {
         return nil
     }
 
-    /// Names that begin with an underscore are users': a user's own record, or Stratus' business.
-    private func isOwnUserRecord(_ operation: RecordOperation) -> Bool {
-        let name = operation.recordName
-        guard name.utf8.first == UInt8(ascii: "_"),
-            NameRules.isRecordName(String(name.dropFirst()), limit: RecordState.nameLengthMax - 1)
     /// Whether the operation is about a person's record, whosever it is and whether or not it is
     /// there.
     private func isUserRecord(_ operation: RecordOperation) -> Bool {
@@ -89,6 +84,11 @@ extension RecordBatch {
             && (operation.recordType ?? RecordState.userType) == RecordState.userType
     }
 
+    /// Names that begin with an underscore are users': a user's own record, or Stratus' business.
+    private func isOwnUserRecord(_ operation: RecordOperation) -> Bool {
+        let name = operation.recordName
+        guard name.utf8.first == UInt8(ascii: "_"),
+            NameRules.isRecordName(String(name.dropFirst()), limit: RecordState.nameLengthMax - 1)
         else { return false }
         switch self.principal.kind {
         case .system, .administrator: return true
@@ -316,7 +316,29 @@ extension RecordBatch {
         if parent == record.name { return RecordRefusal(.parentMissing, parent) }
         // In another bucket: whoever sent the command has looked.
         if self.edit.leaves(parent) { return nil }
-        return try self.isVisible(parent, over: rows) ? nil : RecordRefusal(.parentMissing, parent)
+        guard try self.isVisible(parent, over: rows) else {
+            return RecordRefusal(.parentMissing, parent)
+        }
+        return try self.isBelow(record.name, parent, over: rows)
+            ? RecordRefusal(.parentCircle, parent) : nil
+    }
+
+    /// Parents above a record. Who walks up to the root of a share must come to an end.
+    static let parentCountMax = 256
+
+    /// Whether `name` is among the records above `start`, or nobody can say it in that many steps.
+    private mutating func isBelow(
+        _ name: String, _ start: String, over rows: RowView
+    ) throws(StoreError) -> Bool {
+        var above = start
+        for _ in 0..<Self.parentCountMax {
+            guard let next = try self.edit.record(above, over: rows)?.parent,
+                !self.edit.leaves(next)
+            else { return false }
+            if next == name { return true }
+            above = next
+        }
+        return true
     }
 
     private mutating func checkReferences(
