@@ -14,6 +14,9 @@ struct ZoneEdit {
         var encoded: Bytes = []
         /// Bytes of `current`'s row, if it is live.
         var size: Int
+        /// The tag of its deletion, where the edit deleted what was there before. The edit may have
+        /// made another record of that name since.
+        var deletedAt: ChangeTag?
     }
 
     let id: ZoneID
@@ -176,6 +179,9 @@ struct ZoneEdit {
         self.assets.change(name, from: assetsBefore, to: assetsAfter)
         if !assetsBefore.isEmpty { self.zone.assetRecordCount -= 1 }
         if !assetsAfter.isEmpty { self.zone.assetRecordCount += 1 }
+        if case .tombstone(let tag) = row, touched.current?.tag == touched.original?.tag {
+            touched.deletedAt = tag
+        }
         touched.current = row
         touched.encoded = encoded
         touched.size = encoded.count
@@ -271,9 +277,18 @@ struct ZoneEdit {
         let changed = self.touched.values.filter { $0.original?.tag != $0.current?.tag }.sorted {
             ($0.current?.tag.raw ?? 0) < ($1.current?.tag.raw ?? 0)
         }
-        try news.write(
-            changed.map { ($0.original?.live, $0.current?.live, $0.current?.tag ?? ChangeTag(0)) },
-            into: rows)
+        var changes: [(before: Record?, after: Record?, tag: ChangeTag)] = []
+        for touched in changed {
+            var before = touched.original?.live
+            let after = touched.current?.live
+            if let deletedAt = touched.deletedAt, before != nil, after != nil {
+                // A cascade took it away, and the batch made another one: that is no update.
+                changes.append((before, nil, deletedAt))
+                before = nil
+            }
+            changes.append((before, after, touched.current?.tag ?? ChangeTag(0)))
+        }
+        try news.write(changes.sorted { $0.tag < $1.tag }, into: rows)
         try news.mark(self.id.name, self.zone.lastTag, into: rows)
         try news.flush(into: rows, cache: &cache)
     }

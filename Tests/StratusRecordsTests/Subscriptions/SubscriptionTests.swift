@@ -73,6 +73,30 @@ import Testing
         #expect(try own.modify(.delete("s1"), .create(large("more"))) == [.deleted, .saved])
     }
 
+    @Test func `deleted by a cascade and made again in one batch is a deletion and a creation`()
+        throws
+    {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.query("q")), .create(Own.query("new", on: .created)))
+        let up = reference("up", to: "root", .deleteSelf)
+        let type = RecordType(
+            name: "Book", fields: [FieldDefinition(name: "up", type: FieldType(.reference))])
+        _ = try own.bench.apply(.schema(.extend([type])), as: Bench.system)
+        for fields in [[], [up]] {
+            let name = fields.isEmpty ? "root" : "leaf"
+            _ = try own.bench.modify(
+                RecordOperation(.create, recordName: name, recordType: "Book", fields: fields))
+        }
+        _ = try own.taken()
+        let results = try own.bench.modify(
+            .delete("root"), RecordOperation(.create, recordName: "leaf", recordType: "Book"))
+        #expect(results[0].isDeleted && results[1].saved != nil, "\(results)")
+        let taken = try own.taken()
+        #expect(taken.filter { $0.hasPrefix("q ") && $0.contains("leaf") }.count == 2, "\(taken)")
+        #expect(taken.filter { $0.hasPrefix("new ") }.count == 1, "\(taken)")
+    }
+
     @Test func `a query fires for what it matches, with its reason, and for nothing else`() throws {
         var own = try Own()
         try own.follow()
