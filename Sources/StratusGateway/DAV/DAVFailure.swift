@@ -51,7 +51,7 @@ struct DAVFailure: Error, Sendable, Equatable {
             case .notFound, .versionNotFound: Self(404, reason)
             case .nameInvalid: Self(400, reason)
             case .staysLocal, .isRoot, .circle, .tooDeep: Self(403, reason)
-            case .nameTaken, .stale: Self(412, reason)
+            case .nameTaken, .stale, .versionsWait: Self(412, reason)
             case .folderNotFound, .notAFile, .tooManyVersions, .idInvalid, .atomicFailure:
                 Self(409, reason)
             case .tooManyItems: Self(507, reason)

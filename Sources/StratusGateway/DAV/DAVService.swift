@@ -300,7 +300,7 @@ struct DAVService: Sendable {
             }
             switch refusal {
             // What was read a moment ago: it is read again.
-            case .stale, .nameTaken, .notFound: throw Overtaken.changed
+            case .stale, .versionsWait, .nameTaken, .notFound: throw Overtaken.changed
             case .locked:
                 var failure = DAVFailure(refusal, subject: subject)
                 failure.href = self.route.href(self.route.names, isFolder: false)

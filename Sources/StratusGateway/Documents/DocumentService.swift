@@ -487,6 +487,11 @@ extension ClientError {
             case .stale: Self(.conflict, "it has changed since")
             case .tooManyVersions:
                 Self(.conflict, "\(subject) versions wait to be settled: settle some first")
+            case .versionsWait:
+                Self(
+                    .conflict,
+                    "\(subject) versions wait to be settled, which would be removed too: settle them, "
+                        + "or remove it without 'basedOn'")
             case .contentTooLarge:
                 Self(
                     .quotaExceeded,

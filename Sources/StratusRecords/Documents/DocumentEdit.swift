@@ -109,10 +109,9 @@ struct DocumentEdit {
         case .remove(let id, let basedOn):
             let item = try self.item(id, rows)
             // Versions that wait to be settled were never seen by whoever states only a content.
-            if item.kind != .folder, let basedOn,
-                basedOn != item.contentTag || item.conflicts != 0
-            {
-                throw .refused(.stale, String(item.contentTag))
+            if item.kind != .folder, let basedOn {
+                if basedOn != item.contentTag { throw .refused(.stale, String(item.contentTag)) }
+                if item.conflicts != 0 { throw .refused(.versionsWait, String(item.conflicts)) }
             }
             try self.checkLocks(leaving: item, rows)
             try self.remove(id, rows)

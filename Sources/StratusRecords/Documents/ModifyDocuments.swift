@@ -215,6 +215,9 @@ package enum DocumentRefusal: UInt8, Sendable, Hashable, CaseIterable {
     case assetMissing = 20
     /// Only a package has such a content.
     case notAPackage = 21
+    /// Versions wait to be settled, which whoever removes a content has not seen. Subject: how
+    /// many.
+    case versionsWait = 22
 }
 
 /// A read of documents.

@@ -116,7 +116,8 @@ import Testing
         #expect(phone.conflicts == 1)
         #expect(Set(try self.own.versions(self.id) ?? []) == [mac.contentTag, phone.contentTag])
         #expect(try self.paths(mac.contentTag) == ["film", "mac"])
-        #expect(try self.own.refusal(.remove(id: self.id, basedOn: phone.contentTag)) == .stale)
+        #expect(
+            try self.own.refusal(.remove(id: self.id, basedOn: phone.contentTag)) == .versionsWait)
         #expect(try self.row(one)?.isHeld == true)
         _ = try self.own.item(
             .settle(id: self.id, current: phone.contentTag, drop: [mac.contentTag]))

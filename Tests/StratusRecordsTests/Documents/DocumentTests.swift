@@ -217,7 +217,10 @@ import Testing
         try self.own.item(self.own.save(file.id, [2], basedOn: nil))
         let now = try #require(try self.own.item(file.id))
         #expect(now.conflicts > 0)
-        #expect(try self.own.refusal(.remove(id: file.id, basedOn: now.contentTag)) == .stale)
+        #expect(
+            try self.own.run(.remove(id: file.id, basedOn: now.contentTag))
+                == [.refused(.versionsWait, subject: "1")])
+        #expect(try self.own.refusal(.remove(id: file.id, basedOn: now.contentTag + 1)) == .stale)
         #expect(try self.own.refusal(.remove(id: file.id, basedOn: nil)) == nil)
     }
 
