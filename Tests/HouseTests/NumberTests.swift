@@ -19,7 +19,8 @@ import Testing
 
     /// Numbers that the sources call by another name than the registry.
     static let spellings: [String: String] = [
-        "fill indexes": "fill", "drop indexes": "drop", "install schema": "install",
+        "fill indexes": "fill", "drop indexes": "drop", "clear fields": "clear",
+        "install schema": "install",
         "extend schema": "extend", "withdrawn certificate": "withdrawn",
     ]
 

@@ -27,12 +27,13 @@ struct Bench {
     var reader: ((Query) throws -> QueryAnswer)?
 
     mutating func apply(
-        _ command: RecordCommand, as principal: Principal = Self.user, schemaVersion: UInt64 = 0
+        _ command: RecordCommand, as principal: Principal = Self.user, schemaVersion: UInt64 = 0,
+        in container: ContainerReference = Self.container
     ) throws -> RecordOutcome {
         self.index += 1
         self.time = self.time.successor(wallMilliseconds: self.time.milliseconds + 10)
         let envelope = command.enveloped(
-            container: Self.container, identity: RequestIdentity(high: 0, low: self.index),
+            container: container, identity: RequestIdentity(high: 0, low: self.index),
             deadlineMilliseconds: .max, schemaVersion: schemaVersion, principal: principal)
         let position = EntryPosition(index: LogIndex(self.index), time: self.time)
         if self.keepsCommands { self.commands.append((envelope, position)) }

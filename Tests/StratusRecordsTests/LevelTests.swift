@@ -50,7 +50,7 @@ import Testing
             NumberFamily.job.entries.map(\.number) == [
                 Job.cascadeKind, Job.trimKind, Job.purgeKind, IndexJob.Kind.fill.rawValue,
                 IndexJob.Kind.drop.rawValue, Job.dispatchKind, Job.recallKind, Job.letterKind,
-                Job.auditKind,
+                Job.auditKind, IndexJob.Kind.clear.rawValue,
             ])
     }
 

@@ -24,7 +24,7 @@ extension NumberFamily {
         "job",
         [
             1: "cascade", 2: "trim", 3: "purge", 4: "fill indexes", 5: "drop indexes",
-            6: "dispatch", 7: "recall", 8: "letter", 9: "audit",
+            6: "dispatch", 7: "recall", 8: "letter", 9: "audit", 10: "clear fields",
         ])
     /// The first byte of a key in ``Table/identity``; 0 orders the rows that expire.
     package static let identityRow = NumberFamily(

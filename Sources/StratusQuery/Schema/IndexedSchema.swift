@@ -99,6 +99,10 @@ package struct IndexedSchema: Sendable, Equatable {
         }
         let removed = self.indexes.filter { !numbers.contains($0.number) }
         self.retire(schema)
+        // What is there again has the type that it has now.
+        for type in schema.types {
+            for field in type.fields { self.formerTypes["\(type.name) \(field.name)"] = nil }
+        }
         self.schema = schema
         self.indexes = kept.sorted(by: Self.isOrdered)
         return removed
@@ -130,14 +134,16 @@ package struct IndexedSchema: Sendable, Equatable {
         }
     }
 
-    /// The first conflict between a schema and the records there may be; nil if there is none.
+    /// The first field that records may hold with another type than a schema gives it; nil if there
+    /// is none. Versions in between may never have come here.
     package func conflict(with next: Schema) -> String? {
-        if self.formerTypes.isEmpty { return nil }
         for type in next.types {
+            let held = self.schema.type(named: type.name)
             for field in type.fields {
-                guard let former = self.formerTypes["\(type.name) \(field.name)"],
-                    former != field.type
-                else { continue }
+                let former =
+                    held?.field(named: field.name)?.type
+                    ?? self.formerTypes["\(type.name) \(field.name)"]
+                guard let former, former != field.type else { continue }
                 return "field '\(field.name)' of '\(type.name)' was \(SchemaText.name(of: former))"
                     + " and cannot come back as \(SchemaText.name(of: field.type)):"
                     + " records may hold it still"

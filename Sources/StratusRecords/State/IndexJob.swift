@@ -3,7 +3,7 @@ import StratusModel
 import StratusQuery
 import StratusRows
 
-// Index job row, format 1. Keys: 1 kind (4 fill, 5 drop), 1 environment, container; a drop adds
+// Index job row, format 1. Keys: 1 kind (4 fill, 5 drop, 10 clear), 1 environment, container; a drop adds
 // 0x00 and the first index's number, 4 bytes big-endian.
 //
 // | bytes  | what                                                                       |
@@ -21,6 +21,8 @@ struct IndexJob: Equatable {
         case fill = 4
         /// Remove the rows of indexes that are no more.
         case drop = 5
+        /// Clear the values of fields that have another type now than the records hold.
+        case clear = 10
     }
 
     /// How far a job has come in a partition's zones.
@@ -111,6 +113,7 @@ extension RecordState {
             switch job.kind {
             case .fill:
                 isDone = try self.fill(&job.place, schema, zone.scope, limit, &work, over: rows)
+            case .clear: preconditionFailure("it changes records")
             case .drop:
                 let (touched, isEmpty) = try Self.drop(job, zone.scope, limit, over: rows)
                 work.rowCount += max(1, touched)
@@ -124,6 +127,82 @@ extension RecordState {
         }
         try rows.put(.job, job.key, job.encoded())
         return work
+    }
+
+    /// Goes on with clearing fields that came back with another type. A record that loses a value
+    /// is changed by it: clients hear of it as of any change.
+    mutating func clear(
+        _ job: IndexJob, budget: Int, at time: HybridTime, over rows: Rows
+    ) throws(StoreError) -> JobWork {
+        guard let schema = try self.cache.schema(job.container, over: rows.view),
+            let place = try Self.zone(job, over: rows.view),
+            let database = Keys.database(decoding: place.database),
+            let known = try self.cache.database(database, over: rows.view),
+            let zone = try self.cache.zone(place.scope.id.name, in: known.number, over: rows.view)
+        else {
+            try rows.remove(.job, job.key)
+            return JobWork()
+        }
+        var job = job
+        if place.key != job.place.zone { job.place.record = [] }
+        job.place.database = place.database
+        job.place.zone = place.key
+        var edit = ZoneEdit(
+            place.scope.id.name, of: database, database: known, zone: zone, at: time,
+            bugs: self.bugs)
+        let limit = min(budget, 200)
+        let prefix = place.scope.prefix
+        let found = try rows.view.rows(
+            .record, from: prefix + (job.place.record.isEmpty ? [] : job.place.record + [0]),
+            to: Keys.end(of: prefix), limit: limit, sizeMax: self.bounds.jobSizeMax)
+        var size = 0
+        var isCut = false
+        for (key, row) in found {
+            isCut = edit.touchedSize >= self.bounds.jobSizeMax || edit.assets.isFull
+            if isCut { break }
+            size += row.count
+            let name = String(decoding: key[prefix.count...], as: UTF8.self)
+            if let record = try edit.record(name, over: rows.view) {
+                try Self.clear(record, by: schema.schema, in: &edit, over: rows.view)
+            }
+            job.place.record = Bytes(key[prefix.count...])
+        }
+        // The next zone is the first one after this.
+        if !isCut, found.count < limit, size < self.bounds.jobSizeMax {
+            job.place.zone += [0]
+            job.place.record = []
+        }
+        try rows.put(.job, job.key, job.encoded())
+        try edit.flush(
+            into: rows, cache: &self.cache, schema: schema,
+            tombstoneCountMin: RecordRules.standard.tombstoneCountMin)
+        try self.post(edit.mails, at: time, into: rows)
+        return JobWork(rowCount: max(1, found.count), size: size)
+    }
+
+    private static func clear(
+        _ record: Record, by schema: Schema, in edit: inout ZoneEdit, over rows: RowView
+    ) throws(StoreError) {
+        guard let type = schema.type(named: record.type) else { return }
+        func isOther(_ field: Field) -> Bool {
+            type.field(named: field.name).map { $0.type != field.value.type } ?? false
+                // What such a reference leads to may be told in another bucket: the next save of
+                // the field does that.
+                && !(edit.id.owner.isEmpty && [field].actingReferences.isEmpty == false)
+        }
+        guard record.fields.contains(where: isOther) else { return }
+        var cleared = record
+        cleared.fields = record.fields.filter { !isOther($0) }
+        cleared.tag = edit.nextTag
+        cleared.modified.milliseconds = edit.milliseconds
+        var writer = ByteWriter(reserving: 512)
+        writer.write(recordHead: cleared)
+        writer.write(fields: cleared.fields)
+        try edit.save(
+            cleared, encoded: writer.bytes, addedReferences: [],
+            removedReferences: ActingReference.subtract(
+                cleared.actingReferences, from: record.actingReferences),
+            restatedReferences: [], reservations: [:], over: rows)
     }
 
     private mutating func finish(
@@ -198,9 +277,8 @@ extension RecordState {
                 let database = try decodingRow("database") { () throws(DecodingError) in
                     try DatabaseRow(decoding: row)
                 }
-                // What follows in a public database's key is its bucket.
-                let owner =
-                    scope == .public ? "" : String(decoding: key[prefix.count...], as: UTF8.self)
+                // Behind the owner there may be a bucket.
+                let owner = Keys.database(decoding: key)?.owner ?? ""
                 let zones = Keys.zonePrefix(database.number)
                 var from =
                     key == job.place.database && !job.place.zone.isEmpty ? job.place.zone : zones

@@ -37,6 +37,8 @@ extension RecordState {
                 } else {
                     work = try self.purge(job, zone, budget: rest, over: rows)
                 }
+            case .index(let job) where job.kind == .clear:
+                work = try self.clear(job, budget: rest, at: time, over: rows)
             case .index(let job): work = try self.run(job, budget: rest, over: rows)
             case .dispatch: work = try self.dispatch(job, budget: rest, at: time, over: rows)
             case .recall: work = try self.recall(job, at: time, over: rows)

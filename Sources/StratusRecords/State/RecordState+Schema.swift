@@ -41,8 +41,11 @@ extension RecordState {
         rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         let isReset = held.map { SchemaRules.isReset(from: $0.schema, to: schema) } ?? false
-        if !isReset, let reason = held?.conflict(with: schema) {
-            return .refused(RequestRefusal(.schemaConflict, reason))
+        // In development a field may come back with another type: what records hold of the old one
+        // is cleared. Production loses no value.
+        let retyped = isReset ? nil : held?.conflict(with: schema)
+        if let retyped, container.environment == .production {
+            return .refused(RequestRefusal(.schemaConflict, retyped))
         }
         let isEmpty = isReset ? true : try Self.hasNoRecord(of: container, over: rows.view)
         var indexed = held ?? IndexedSchema()
@@ -55,6 +58,10 @@ extension RecordState {
             // From the beginning, also where one is under way: it has to see the new indexes
             // everywhere.
             let job = IndexJob(.fill, container)
+            try rows.put(.job, job.key, job.encoded())
+        }
+        if retyped != nil, !isEmpty {
+            let job = IndexJob(.clear, container)
             try rows.put(.job, job.key, job.encoded())
         }
         if !dropped.isEmpty, !isEmpty {
