@@ -1,3 +1,4 @@
+import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
@@ -17,6 +18,22 @@ import WireScenarios
         try await scenario.run(
             over: InProcess(
                 authenticator: LayoutAuthenticator(ContainerLayout(zoneBucketCount: 4))))
+    }
+
+    /// One wire for a container that grows just in time.
+    private static func growing(_ layout: ContainerLayout) -> InProcess {
+        var settings = GatewaySettings()
+        settings.developmentSchema = .justInTime
+        return InProcess(settings: settings, authenticator: LayoutAuthenticator(layout))
+    }
+
+    @Test(arguments: Scenario.growing, [1, 4])
+    func `in process, where the schema grows, in so many buckets`(
+        scenario: Scenario, count: Int
+    ) async throws {
+        try await scenario.run(
+            over: Self.growing(
+                ContainerLayout(publicBucketCount: count, zoneBucketCount: count)))
     }
 }
 

@@ -16,10 +16,13 @@ package struct Scenario: Sendable {
 
     package static let all =
         Scenario.rules + Scenario.checklist + Scenario.decisions + Scenario.tolerances
-        + Scenario.sentences + Scenario.faults
+        + Scenario.sentences + Scenario.faults + Scenario.promises
 }
 
 extension Scenario {
+    /// Those of containers whose schema grows by saving.
+    package static let growing = [Scenario.newParents, Scenario.grownLikeKnown]
+
     /// Whether the scenario also holds if every default zone is the public one; see ``InPublic``.
     /// The others tell public from private.
     package var isAlsoOfPublicRecords: Bool {

@@ -26,6 +26,11 @@ final class OverHTTP: Wire {
     /// The same server, and containers whose owners' custom zones are spread.
     static let zoned = Task { OverHTTP(try await strict.value.server, zoneBucketCount: 4) }
 
+    /// A server where schemas grow by saving, and containers whose public records are spread.
+    static let growing = Task {
+        OverHTTP(try await ServerProcess(schema: "justInTime"), bucketCount: 4)
+    }
+
     /// Three nodes, and containers whose owners' custom zones are spread.
     static let zonedCluster = Task {
         OverHTTP(try await ServerProcess.cluster(), zoneBucketCount: 4)

@@ -32,6 +32,48 @@ struct WireTests {
         try await scenario.run(over: try await OverHTTP.zonedCluster.value)
     }
 
+    @Test(arguments: Scenario.growing)
+    func `over HTTP, where the schema grows`(scenario: Scenario) async throws {
+        try await scenario.run(over: try await OverHTTP.growing.value)
+    }
+
+    @Test func `promise: a development user has a record from the first request on`() async throws {
+        let wire = try await OverHTTP.strict.value
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        for someone in [caller, caller.acting(as: .other("new"))] {
+            let name = try await someone.ask("public/users/caller", [:])["userRecordName"].text
+            let found = try await someone.lookUp([name ?? ""], database: "public")[0]
+            #expect(found["recordType"] == "Users", "\(found)")
+        }
+    }
+
+    @Test func `promise: a field that was removed comes back with another type`() async throws {
+        let wire = try await OverHTTP.strict.value
+        let container = try await wire.makeContainer()
+        let caller = Caller(wire: wire, container: container)
+        try await caller.create("old", fields: ["note": ["value": "text"]])
+        func offer(_ note: String) throws -> Int {
+            try wire.administer(
+                "PUT", container, "/schema",
+                body: Library.schema.replacing("note            STRING,", with: note))
+        }
+        #expect(try offer("note INT64,") == 409, "a field's type is not changed in one step")
+        #expect(try offer("") / 100 == 2)
+        #expect(try offer("note INT64,") / 100 == 2)
+        var saved: JSON = .null
+        for _ in 0..<100 where saved["recordChangeTag"] == nil {
+            saved = try await caller.modify([Operation.create("new", ["note": ["value": 5]])])[0]
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(saved["fields"]["note"]["value"] == 5, "\(saved)")
+        var note: JSON? = "text"
+        for _ in 0..<100 where note != nil {
+            note = try await caller.lookUp(["old"])[0]["fields"]["note"]
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(note == nil, "a job clears the old value: \(note ?? .null)")
+    }
+
     /// A second development user exists because a test of permissions needs two people (decision
     /// 0052).
     @Test
