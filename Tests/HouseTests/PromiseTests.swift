@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The table of promises to apps names tests that exist.
+/// The tables of promises name tests that exist.
 @Suite struct PromiseTests {
     private let repository = Repository()
 
@@ -38,5 +38,39 @@ import Testing
             }
         }
         #expect(suites > 40 && tests > 25, "\(suites) suites and \(tests) tests are named")
+    }
+
+    @Test func `every promise of CloudKit's is judged and names tests that exist`() throws {
+        let page = try self.repository.text("Docs/reference/promises.md")
+        var sources = ""
+        for file in try self.repository.swiftFiles(under: "Tests") where file.module != "HouseTests"
+        {
+            sources += file.text
+        }
+        var promises = 0
+        for line in page.split(separator: "\n") where line.hasPrefix("| ") {
+            let columns = line.split(separator: "|", omittingEmptySubsequences: false)
+                .map { $0.trimmingCharacters(in: .whitespaces) }
+            guard columns.count == 5, columns[1] != "Promise", columns[1] != "---" else { continue }
+            promises += 1
+            let mark = columns[2].first
+            #expect(mark == "●" || mark == "◐" || mark == "○", "\(line)")
+            #expect(mark == "●" || columns[2].count > 2, "it must say what is not kept: \(line)")
+            var names = 0
+            for match in columns[3].matches(of: /`([A-Z]\w+Tests)`/) {
+                names += 1
+                #expect(
+                    sources.contains("struct \(match.output.1)"), "there is no \(match.output.1)")
+            }
+            for match in columns[3].matches(of: /\*([^*]+)\*/) {
+                names += 1
+                #expect(
+                    sources.contains("\"\(match.output.1)\"")
+                        || sources.contains("\"promise: \(match.output.1)\""),
+                    "there is no conversation '\(match.output.1)'")
+            }
+            #expect(names > 0, "nothing shows it: \(line)")
+        }
+        #expect(promises > 35, "\(promises) promises")
     }
 }
