@@ -45,6 +45,7 @@ let package = Package(
         .executable(name: "stratus-sim", targets: ["stratus-sim"]),
         .executable(name: "stratus-load", targets: ["stratus-load"]),
         .executable(name: "stratus-bench", targets: ["stratus-bench"]),
+        .executable(name: "stratus-manual", targets: ["stratus-manual"]),
     ],
     targets: [
         // C: module maps, shim headers and inline wrappers; no logic.
@@ -231,6 +232,13 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "stratus-load", dependencies: ["StratusCommandLine", "StratusLoad"],
+            swiftSettings: house),
+        .executableTarget(
+            name: "stratus-manual",
+            dependencies: [
+                "StratusModel", "StratusCommandLine", "StratusProcess", "StratusConfiguration",
+                "StratusControl", "StratusNode", "StratusLoad",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",

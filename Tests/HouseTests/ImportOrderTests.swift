@@ -72,7 +72,7 @@ import Testing
             "StratusControl", "StratusNode", "StratusSimulation", "StratusLoad", "stratus",
             "stratusctl", "stratus-sim",
             "stratus-load",
-            "stratus-bench",
+            "stratus-bench", "stratus-manual",
         ]
         for file in try self.repository.swiftFiles(under: "Sources")
         where !allowed.contains(file.module) {

@@ -1,0 +1,2 @@
+// Everything is in ManualProgram: top-level code is bound to the main actor.
+ManualProgram.main()
