@@ -48,6 +48,28 @@ extension ConsensusMessage: Levelled {
     }
 }
 
+extension RecordPredicate: Levelled {
+    /// That of its newest comparator, selector or type of an operand.
+    package var level: FeatureLevel {
+        var level = FeatureLevel.one
+        for filter in self.filters {
+            level = max(
+                level, NumberFamily.comparator.needed(by: filter.comparator.rawValue),
+                filter.field.level,
+                NumberFamily.scalarType.needed(by: filter.operand.type.scalar.rawValue))
+        }
+        for sort in self.sorts { level = max(level, sort.field.level) }
+        return level
+    }
+}
+
+extension FieldSelector: Levelled {
+    package var level: FeatureLevel {
+        guard case .system(let field) = self else { return .one }
+        return NumberFamily.systemField.needed(by: field.rawValue)
+    }
+}
+
 extension Configuration: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

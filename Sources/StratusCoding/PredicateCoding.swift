@@ -53,8 +53,9 @@ extension ByteReader {
         var predicate = RecordPredicate(recordType: try self.text())
         for _ in 0..<(try self.count(minimumSize: 5)) {
             let selector = try self.selector()
-            guard let comparator = Comparator(rawValue: try self.byte()) else {
-                throw DecodingError(.malformed, at: self.offset - 1)
+            let number = try self.byte()
+            guard let comparator = Comparator(rawValue: number) else {
+                throw self.unknown(number, of: .comparator)
             }
             let operand = try self.fieldValue()
             let distance = try self.flag() ? try self.finiteDouble() : nil
@@ -78,9 +79,16 @@ extension ByteReader {
         case 0xFF: return .anySearchable
         case let raw:
             guard let field = SystemField(rawValue: raw) else {
-                throw DecodingError(.malformed, at: self.offset - 1)
+                throw self.unknown(raw, of: .systemField)
             }
             return .system(field)
         }
+    }
+
+    /// A number that was just read, and that a later build may have written. Nobody writes 0.
+    private func unknown(_ number: UInt8, of family: NumberFamily) -> DecodingError {
+        DecodingError(
+            number == 0 ? .malformed : .unknownNumber(family: family.name, number),
+            at: self.offset - 1)
     }
 }

@@ -49,6 +49,28 @@ import Testing
         }
     }
 
+    /// Whether the enumeration has just the numbers of the family.
+    private static func agree<Value: RawRepresentable<UInt8>>(
+        _ type: Value.Type, _ family: NumberFamily
+    ) -> Bool {
+        (UInt8.min...UInt8.max).allSatisfy {
+            (Value(rawValue: $0) != nil) == (family.level(of: $0) != nil)
+        }
+    }
+
+    @Test func `the enumerations that stand inside rows and links are registered`() {
+        #expect(Self.agree(Environment.self, .environment))
+        #expect(Self.agree(DatabaseScope.self, .databaseScope))
+        #expect(Self.agree(ScalarType.self, .scalarType))
+        #expect(Self.agree(Reference.Action.self, .referenceAction))
+        #expect(Self.agree(Grant.Permission.self, .permission))
+        #expect(Self.agree(Comparator.self, .comparator))
+        #expect(Self.agree(SystemField.self, .systemField))
+        #expect(Self.agree(Outcome.Verdict.self, .verdict))
+        #expect(Self.agree(PeerPurpose.self, .peerPurpose))
+        #expect(Self.agree(CopyRefusal.self, .copyRefusal))
+    }
+
     // MARK: Reading a command by its numbers
 
     private static func command(_ kind: Command.Kind, _ body: Bytes) -> Command {

@@ -54,7 +54,63 @@ import Testing
             ])
     }
 
+    private static func agree<Value: RawRepresentable<UInt8>>(
+        _ type: Value.Type, _ family: NumberFamily
+    ) -> Bool {
+        (UInt8.min...UInt8.max).allSatisfy {
+            (Value(rawValue: $0) != nil) == (family.level(of: $0) != nil)
+        }
+    }
+
+    @Test func `the enumerations that stand in rows, commands and outcomes are registered`() {
+        #expect(Self.agree(RecordOperation.Kind.self, .recordOperation))
+        #expect(Self.agree(ModifyZones.Kind.self, .zoneEdit))
+        #expect(Self.agree(Subscription.Kind.self, .subscriptionKind))
+        #expect(Self.agree(DocumentItem.Kind.self, .documentKind))
+        #expect(Self.agree(DocumentOperation.Clash.self, .documentClash))
+        #expect(Self.agree(InboundLink.State.self, .linkState))
+        #expect(Self.agree(FieldIndex.State.self, .indexState))
+        #expect(Self.agree(RecordRefusal.Reason.self, .recordRefusal))
+        #expect(Self.agree(ZoneRefusal.self, .zoneRefusal))
+        #expect(Self.agree(RequestRefusal.Reason.self, .requestRefusal))
+        #expect(Self.agree(SubscriptionResult.self, .subscriptionResult))
+        #expect(Self.agree(KeyValueRefusal.self, .keyValueRefusal))
+        #expect(Self.agree(DocumentRefusal.self, .documentRefusal))
+        #expect(Self.agree(ReplacedBody.self, .replacedBody))
+    }
+
     // MARK: Reading
+
+    @Test func `a subscription is as new as its comparators and selectors`() throws {
+        let state = DataState()
+        var predicate = RecordPredicate(recordType: "A")
+        predicate.filters = [
+            RecordFilter(
+                field: .system(.recordName), comparator: .notListMemberBeginsWith,
+                operand: .scalar(.string("x")))
+        ]
+        let command = RecordCommand.modifySubscriptions(
+            ModifySubscriptions(
+                database: DatabaseID(container: Self.container, scope: .public, owner: ""),
+                operations: [
+                    .create(
+                        Subscription(
+                            "s", .query, predicate: predicate, reasons: .created, content: []))
+                ]))
+        var body = command.encoded()
+        #expect(state.reading(of: Self.command(.records, body)) == .readable(since: .one))
+        // The selector, then the comparator, behind the type's name.
+        let known: Bytes = [1, 21, 1]
+        let place = try #require(
+            body.indices.dropLast(2).last { Bytes(body[$0..<($0 + 3)]) == known })
+        body[place + 1] = 22
+        #expect(state.reading(of: Self.command(.records, body)) == .newer("comparator 22"))
+        body[place] = 8
+        #expect(state.reading(of: Self.command(.records, body)) == .newer("system field 8"))
+        body[place] = 1
+        body[place + 1] = 0
+        #expect(state.reading(of: Self.command(.records, body)) == .malformed)
+    }
 
     private static func command(_ kind: Command.Kind, _ body: Bytes) -> Command {
         Command(

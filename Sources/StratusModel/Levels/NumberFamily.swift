@@ -11,19 +11,21 @@ package struct NumberFamily: Sendable {
     }
 
     package let name: String
-    /// In ascending order, without gaps.
+    /// In ascending order; without gaps, unless parts of the product took numbers in blocks.
     package let entries: [Entry]
+    private let hasGaps: Bool
     private let levels: [FeatureLevel?]
 
     /// - Parameter since: the levels of the numbers that came after level 1.
     init(
         _ name: String, _ numbers: KeyValuePairs<UInt8, String>,
-        since: KeyValuePairs<UInt8, FeatureLevel> = [:]
+        since: KeyValuePairs<UInt8, FeatureLevel> = [:], hasGaps: Bool = false
     ) {
         var levels = [FeatureLevel?](repeating: nil, count: 256)
         for (number, _) in numbers { levels[Int(number)] = .one }
         for (number, level) in since { levels[Int(number)] = level }
         self.name = name
+        self.hasGaps = hasGaps
         self.entries = numbers.map {
             Entry(number: $0.key, name: $0.value, since: levels[Int($0.key)] ?? .unregistered)
         }
@@ -46,7 +48,7 @@ package struct NumberFamily: Sendable {
         for (entry, next) in zip(self.entries, self.entries.dropFirst()) {
             if next.number == entry.number {
                 faults.append("\(self.name) \(entry.number): \(entry.name) and \(next.name)")
-            } else if next.number != entry.number + 1 {
+            } else if next.number != entry.number + 1, !self.hasGaps {
                 faults.append("\(self.name): nothing between \(entry.number) and \(next.number)")
             }
         }

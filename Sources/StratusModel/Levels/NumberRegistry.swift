@@ -57,6 +57,178 @@ extension NumberFamily {
     /// What the system partition tells every node, in the rows of notices.
     package static let notice = NumberFamily("notice", [1: "view"])
 
+    // MARK: Inside rows, commands and outcomes
+
+    /// ``Environment``.
+    package static let environment = NumberFamily(
+        "environment",
+        [0: "development", 1: "production"])
+    /// ``DatabaseScope``.
+    package static let databaseScope = NumberFamily(
+        "database scope",
+        [0: "public", 1: "private", 2: "shared"])
+    /// ``ScalarType``: the low half of the byte before a field's value. The high half says whether it
+    /// is a list, and whether it is sealed.
+    package static let scalarType = NumberFamily(
+        "scalar type",
+        [
+            1: "string", 2: "int64", 3: "double", 4: "timestamp", 5: "bytes", 6: "location",
+            7: "reference", 8: "asset",
+        ])
+    /// ``Reference/Action``.
+    package static let referenceAction = NumberFamily(
+        "reference action",
+        [0: "none", 1: "delete self", 2: "validate"])
+    /// ``Schema``: what a grant of a type allows.
+    package static let permission = NumberFamily(
+        "permission",
+        [1: "read", 2: "create", 3: "write"])
+    /// ``Comparator``: stands in the predicates of subscriptions, and so in rows.
+    package static let comparator = NumberFamily(
+        "comparator",
+        [
+            1: "equals", 2: "not equals", 3: "less than", 4: "less than or equals",
+            5: "greater than", 6: "greater than or equals", 7: "near", 8: "contains all tokens",
+            9: "contains any tokens", 10: "in", 11: "not in", 12: "begins with",
+            13: "not begins with", 14: "list contains", 15: "not list contains",
+            16: "list contains all", 17: "not list contains all", 18: "list contains any",
+            19: "not list contains any", 20: "list member begins with",
+            21: "not list member begins with",
+        ])
+    /// ``SystemField``: the selectors of a predicate. 0 stands for a declared field and 255 for every
+    /// searchable one.
+    package static let systemField = NumberFamily(
+        "system field",
+        [
+            1: "record name", 2: "created timestamp", 3: "modified timestamp",
+            4: "created user record name", 5: "modified user record name", 6: "share", 7: "parent",
+        ])
+    /// What one operation of a batch does.
+    package static let recordOperation = NumberFamily(
+        "record operation",
+        [
+            1: "create", 2: "update", 3: "force update", 4: "replace", 5: "force replace",
+            6: "delete", 7: "force delete",
+        ])
+    /// What one edit of zones does.
+    package static let zoneEdit = NumberFamily(
+        "zone edit",
+        [1: "create", 2: "delete"])
+    /// What a subscription watches.
+    package static let subscriptionKind = NumberFamily(
+        "subscription kind",
+        [1: "query", 2: "zone", 3: "database"])
+    /// What an item of the document store is.
+    package static let documentKind = NumberFamily(
+        "document kind",
+        [1: "file", 2: "folder", 3: "package"])
+    /// What becomes of an item whose name is taken.
+    package static let documentClash = NumberFamily(
+        "document clash",
+        [1: "refuse", 2: "rename", 3: "replace"])
+    /// How far a reference between buckets has come.
+    package static let linkState = NumberFamily(
+        "link state",
+        [1: "reserved", 2: "confirmed", 3: "recalled"])
+    /// Whether an index may answer.
+    package static let indexState = NumberFamily(
+        "index state",
+        [1: "building", 2: "ready"])
+    /// What a node is in its cluster.
+    package static let nodeState = NumberFamily(
+        "node state",
+        [1: "joining", 2: "active", 3: "draining", 4: "removed"])
+    /// Whether a person may sign in.
+    package static let accountStatus = NumberFamily(
+        "account status",
+        [1: "active", 2: "disabled"])
+    /// Whether a container may be used.
+    package static let containerState = NumberFamily(
+        "container state",
+        [1: "active", 2: "erasing", 3: "erased", 4: "resetting"])
+    /// The push provider of a device.
+    package static let deviceKind = NumberFamily(
+        "device kind",
+        [1: "apns", 2: "web push"])
+    /// The rows of a container's push keys.
+    package static let pushKey = NumberFamily(
+        "push key",
+        [1: "apns", 2: "vapid", 3: "pause", 4: "token"])
+    /// How the bytes of a file's chunk are packed.
+    package static let chunkCoding = NumberFamily(
+        "chunk coding",
+        [1: "raw", 2: "zstd"])
+    /// What became of a command. Outcomes are remembered in rows until the command's deadline.
+    package static let verdict = NumberFamily(
+        "verdict",
+        [0: "decided", 1: "expired", 2: "unreadable", 3: "none"])
+    /// Why one operation of a batch was refused.
+    package static let recordRefusal = NumberFamily(
+        "record refusal",
+        [
+            1: "exists", 2: "tag mismatch", 3: "tag missing", 4: "not found", 5: "type unknown",
+            6: "type missing", 7: "type mismatch", 8: "field unknown", 9: "field type mismatch",
+            10: "too large", 11: "create denied", 12: "write denied",
+            13: "reference target missing", 14: "referenced", 15: "too many referrers",
+            16: "cross zone reference", 17: "parent missing", 18: "cascade too large",
+            19: "atomic failure", 20: "name invalid", 21: "type reserved",
+            22: "too many references", 23: "batch too large", 24: "deferred", 25: "database full",
+            26: "not reserved", 27: "outbox full", 28: "reference pending", 40: "asset missing",
+            41: "asset mismatch", 42: "too many assets", 90: "field key missing",
+        ], hasGaps: true)
+    /// Why an edit of a zone was refused.
+    package static let zoneRefusal = NumberFamily(
+        "zone refusal",
+        [
+            1: "not found", 2: "name invalid", 3: "custom zones unavailable", 4: "exists",
+            5: "no feed", 6: "position expired", 7: "access denied", 8: "too many zones",
+        ])
+    /// Why a whole request was refused.
+    package static let requestRefusal = NumberFamily(
+        "request refusal",
+        [
+            1: "zone not found", 2: "atomic in default zone", 3: "duplicate record",
+            4: "schema behind", 5: "access denied", 6: "too many items", 7: "position expired",
+            8: "query invalid", 9: "type unknown", 10: "schema conflict", 11: "empty",
+            12: "other bucket", 13: "zone elsewhere", 40: "upload attached", 41: "pin too late",
+            42: "asset taken", 43: "key missing", 44: "database full", 45: "too much unattached",
+        ], hasGaps: true)
+    /// What became of a subscription.
+    package static let subscriptionResult = NumberFamily(
+        "subscription result",
+        [1: "saved", 2: "deleted", 3: "not found", 4: "zone not found", 5: "too many"])
+    /// Why a key-value edit was refused.
+    package static let keyValueRefusal = NumberFamily(
+        "key-value refusal",
+        [1: "key invalid", 2: "value too large", 3: "store full", 4: "too many keys"])
+    /// Why an edit of documents was refused.
+    package static let documentRefusal = NumberFamily(
+        "document refusal",
+        [
+            1: "not found", 2: "name invalid", 3: "stays local", 4: "name taken",
+            5: "folder not found", 6: "not a file", 7: "is root", 8: "circle", 9: "too deep",
+            10: "too many items", 11: "stale", 12: "too many versions", 13: "content too large",
+            14: "database full", 15: "id invalid", 16: "version not found", 17: "atomic failure",
+            18: "locked", 19: "lock not found", 20: "asset missing", 21: "not a package",
+        ])
+    /// What became of a file that is sealed anew.
+    package static let replacedBody = NumberFamily(
+        "replaced body",
+        [
+            1: "replaced", 2: "gone", 3: "changed", 4: "key missing", 5: "late", 6: "taken",
+            7: "differs",
+        ])
+    /// Why the cluster was not changed.
+    package static let systemRefusal = NumberFamily(
+        "system refusal",
+        [
+            1: "not allowed", 2: "not formed", 3: "already formed", 4: "bad request",
+            5: "unknown node", 6: "node removed", 7: "name taken", 8: "address taken",
+            9: "token unknown", 10: "token expired", 11: "token used", 12: "another directory",
+            13: "feature level too low", 14: "too few nodes", 15: "last node", 16: "holds replicas",
+            17: "move in progress", 18: "no such move", 19: "move impossible", 20: "too many",
+        ])
+
     // MARK: The log
 
     /// The first byte of an entry.
@@ -174,6 +346,18 @@ extension NumberFamily {
         "node reply",
         [1: "view", 2: "observed", 3: "done", 4: "health", 5: "support", 6: "remains"])
 
+    /// What a link is for.
+    package static let peerPurpose = NumberFamily(
+        "peer purpose",
+        [0: "ordinary", 1: "bulk"])
+    /// Why a node takes no copy.
+    package static let copyRefusal = NumberFamily(
+        "copy refusal",
+        [
+            1: "no replica", 2: "nearly full", 3: "busy", 4: "incomplete", 5: "failed",
+            6: "too large",
+        ])
+
     // MARK: Questions to a partition
 
     /// The first byte of a question to a state of records. Questions and answers are never stored.
@@ -203,11 +387,17 @@ extension NumberFamily {
 
     package static let all: [NumberFamily] = [
         .table, .snapshotVersion, .snapshotFrame, .job, .identityRow, .subscriptionRow, .indexKind,
-        .systemRow, .notice,
+        .systemRow, .notice, .environment, .databaseScope, .scalarType, .referenceAction,
+        .permission, .comparator, .systemField, .recordOperation, .zoneEdit, .subscriptionKind,
+        .documentKind, .documentClash, .linkState, .indexState, .nodeState, .accountStatus,
+        .containerState, .deviceKind, .pushKey, .chunkCoding, .verdict, .recordRefusal,
+        .zoneRefusal, .requestRefusal, .subscriptionResult, .keyValueRefusal, .documentRefusal,
+        .replacedBody, .systemRefusal,
         .entryVersion, .entryKind, .commandVersion, .commandKind, .principalKind,
         .recordCommandVersion, .recordCommand, .identityCommandVersion, .systemCommandVersion,
         .systemCommand, .mailCommandVersion, .mailCommand, .mailVersion, .mail,
         .registerCommandVersion, .registerCommand, .peerProtocol, .peerMessage, .peerRefusal,
+        .peerPurpose, .copyRefusal,
         .consensusVersion, .consensusMessage, .heartbeatVersion, .nodeQuestionVersion,
         .nodeQuestion, .nodeReply, .recordQueryVersion, .recordQuery, .identityQueryVersion,
         .identityQuery, .systemQueryVersion, .systemQuery,

@@ -1,6 +1,7 @@
 // The level that readers need for what this module encodes. A new case of an enumeration gets its
 // number here as well as in its encoder. See `Docs/internals/levels.md`.
 
+import StratusCoding
 package import StratusModel
 import StratusQuery
 
@@ -138,6 +139,33 @@ extension RecordQuery: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 { self.kind.rawValue }
     package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
+}
+
+extension ModifySubscriptions {
+    /// The builds that know the comparators, selectors and types in a command's predicates. They
+    /// stay in rows, so a build that does not know one must not apply the command.
+    static func reading(of command: Command) -> CommandReading {
+        do throws(DecodingError) {
+            let decoded = try RecordCommand(decoding: command.body, container: command.container)
+            guard case .modifySubscriptions(let modify) = decoded else { return .malformed }
+            return .readable(since: modify.level)
+        } catch {
+            if case .unknownNumber(let family, let number) = error.kind {
+                return .newer("\(family) \(number)")
+            }
+            return .malformed
+        }
+    }
+
+    package var level: FeatureLevel {
+        self.operations.reduce(.one) { level, operation in
+            switch operation {
+            case .create(let subscription), .update(let subscription):
+                max(level, subscription.predicate?.level ?? .one)
+            case .delete: level
+            }
+        }
+    }
 }
 
 extension IdentityCommand: Levelled {

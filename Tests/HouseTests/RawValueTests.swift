@@ -1,0 +1,139 @@
+import Testing
+
+/// Every raw value that a coding writes is one of the registry of numbers. A value that only new
+/// builds know would otherwise make the rows of two releases differ.
+@Suite struct RawValueTests {
+    let repository = Repository()
+
+    /// What a coding writes, by its file: the family of its numbers, or behind a dash the reason why
+    /// it needs none.
+    static let families: [String: [String: String]] = [
+        "Account.swift": ["self.status": "account status"],
+        "AssetRowFaults.swift": ["fault.kind": "-an answer, never stored"],
+        "Audience.swift": [
+            "change.reason": "-bits", "finding.kind": "-an answer, never stored",
+            "finding.verdict": "-an answer, never stored",
+        ],
+        "BucketMail.swift": ["self.kind": "mail", "self.link.action": "reference action"],
+        "ChunkPlace.swift": [
+            "coding": "chunk coding", "database.container.environment": "environment",
+            "database.scope": "database scope",
+        ],
+        "ClusterNode.swift": ["self.state": "node state"],
+        "CommandCoding.swift": [
+            "self.container.environment": "environment", "self.kind": "command kind",
+            "self.principal.kind": "principal kind",
+        ],
+        "ContainerDescriptor.swift": ["self.state": "container state"],
+        "ContainerKeys.swift": ["container.environment": "environment"],
+        "CopyMessageCoding.swift": ["refusal": "copy refusal"],
+        "DatabaseKeys.swift": [
+            "database.container.environment": "environment", "database.scope": "database scope",
+        ],
+        "Device.swift": [
+            "provider.kind": "device kind", "registration.container.environment": "environment",
+            "self.environment": "environment",
+        ],
+        "DocumentCoding.swift": [
+            "clash": "document clash", "item.kind": "document kind", "kind": "document kind",
+            "reason": "document refusal",
+        ],
+        "EntryCoding.swift": ["self.kind": "entry kind"],
+        "FieldSealer.swift": [
+            "self.database.container.environment": "environment",
+            "self.database.scope": "database scope",
+        ],
+        "IdentityCoding.swift": ["key.kind": "identity row", "kind": "identity row"],
+        "IndexedSchemaCoding.swift": ["index.kind": "index kind", "index.state": "index state"],
+        "Job.swift": ["link.action": "reference action"],
+        "KeyValueCoding.swift": ["one.reason": "key-value refusal", "reason": "key-value refusal"],
+        "LinkEnds.swift": [
+            "end.action": "reference action", "self.container.environment": "environment",
+        ],
+        "Links.swift": ["self.state": "link state"],
+        "Notice.swift": ["self.kind": "notice"],
+        "PeerEnvelopeCoding.swift": [
+            "outcome.verdict": "verdict", "purpose": "peer purpose", "query.kind": "command kind",
+            "refusal.reason": "peer refusal",
+        ],
+        "PeerMessageCoding.swift": ["self.kind": "entry kind"],
+        "PredicateCoding.swift": ["field": "system field", "filter.comparator": "comparator"],
+        "PushKeyRow.swift": ["kind": "push key"],
+        "QueryPosition.swift": [
+            "path.kind": "-a marker of a query; a build that does not know it refuses it"
+        ],
+        "RecordAnswerCoding.swift": [
+            "question": "record query", "refusal": "record refusal",
+            "refusal.reason": "request refusal",
+        ],
+        "RecordCommandCoding.swift": [
+            "container.environment": "environment", "database.scope": "database scope",
+            "operation.kind": "record operation", "reservation.action": "reference action",
+            "self.kind": "record command", "wish.action": "reference action",
+        ],
+        "RecordOutcomeCoding.swift": [
+            "operation": "record command", "refusal": "zone refusal",
+            "refusal.reason": "record refusal", "replaced": "replaced body",
+            "result": "subscription result",
+        ],
+        "RecordQueryCoding.swift": [
+            "ask.follower": "-an answer, never stored", "principal.kind": "principal kind",
+        ],
+        "SchemaCoding.swift": ["field.indexes": "-bits", "permission": "permission"],
+        "Session.swift": ["self.container.environment": "environment"],
+        "ShardKeyCoding.swift": [
+            "container.environment": "environment", "database.container.environment": "environment",
+            "database.scope": "database scope",
+        ],
+        "SignInLink.swift": ["self.container.environment": "environment"],
+        "SnapshotFrame.swift": ["row.table": "table"],
+        "SubscriptionCoding.swift": [
+            "reason": "-bits", "subscription.kind": "subscription kind",
+            "subscription.reasons": "-bits",
+        ],
+        "SystemOutcome.swift": ["refusal.reason": "system refusal"],
+        "ValueCoding.swift": [
+            "element": "scalar type", "reference.action": "reference action",
+            "scalar.type": "scalar type", "type.scalar": "scalar type",
+        ],
+    ]
+
+    @Test func `each raw value that a coding writes has its family`() throws {
+        let registry = try self.repository.text("Sources/StratusModel/Levels/NumberRegistry.swift")
+        var unknown: [String] = []
+        var found: Set<String> = []
+        for file in try self.repository.swiftFiles(under: "Sources") where Self.isCoding(file) {
+            let name = String(file.path.split(separator: "/").last ?? "")
+            for value in Self.values(in: file.text) {
+                found.insert("\(name): \(value)")
+                guard let family = Self.families[name]?[value] else {
+                    unknown.append("\(name): \(value)")
+                    continue
+                }
+                if family.hasPrefix("-") { continue }
+                #expect(registry.contains("\"\(family)\","), "\(family) is no family")
+            }
+        }
+        #expect(unknown.isEmpty, "see 'Adding a number' in Docs/internals/levels.md: \(unknown)")
+        let listed = Self.families.flatMap { file in file.value.keys.map { "\(file.key): \($0)" } }
+        #expect(Set(listed) == found)
+    }
+
+    @Test func `a raw value without a family is found`() {
+        #expect(Self.values(in: "writer.write(self.shape.rawValue)\n") == ["self.shape"])
+        #expect(Self.values(in: "writer.bytes.write(a.rawValue | 0x10)\n") == ["a"])
+    }
+
+    private static func isCoding(_ file: SourceFile) -> Bool {
+        let modules: Set = [
+            "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusQuery",
+            "StratusRecords", "StratusStorage", "StratusCluster", "StratusIdentity",
+            "StratusSealing",
+        ]
+        return modules.contains(file.module)
+    }
+
+    private static func values(in text: String) -> [String] {
+        text.matches(of: /write\(([^()\n]*)\.rawValue/).map { String($0.output.1) }
+    }
+}
