@@ -1,7 +1,11 @@
 # Sourced by the scripts beside it: what they all need and nothing that decides for them.
 
+caller=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
+
+# absolute PATH: a path as its caller meant it, wherever the script works.
+absolute() { case "$1" in /*) printf '%s' "$1" ;; *) printf '%s/%s' "$caller" "$1" ;; esac; }
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
