@@ -195,14 +195,14 @@ struct AdminExchange: Sendable {
             "changed by an administrator",
             [
                 "request": .text(self.request.identity.uuid), "peer": .text(self.request.peer),
-                "action": .text(action), "subject": .text(subject),
+                "by": .text(self.actor), "action": .text(action), "subject": .text(subject),
             ])
         try await AuditTrail(store: try self.store).note(
             actor: self.actor, action: action, subject: subject)
     }
 
     /// The name of a certificate's holder; for the token, which all share, the address.
-    private var actor: String {
+    var actor: String {
         guard let certificate = self.request.certificate else { return self.request.peer }
         return certificate.commonName ?? certificate.subject
     }

@@ -139,7 +139,8 @@ struct ClusterChanges {
         }
     }
 
-    private func change(_ command: SystemCommand) async throws
+    /// - Parameter obstacle: what stands in the way of a move, in an operator's words.
+    private func change(_ command: SystemCommand, obstacle: String? = nil) async throws
         -> HTTPResponse
     {
         let outcome = try await self.cluster.change(command)
@@ -147,12 +148,16 @@ struct ClusterChanges {
             "cluster changed by an administrator",
             [
                 "request": .text(self.exchange.request.identity.uuid),
-                "peer": .text(self.exchange.request.peer),
+                "peer": .text(self.exchange.request.peer), "by": .text(self.exchange.actor),
                 "change": .text("\(ChangeWords(command, in: self.cluster.lastView))"),
                 "outcome": .text(Self.word(for: outcome)),
             ])
         switch outcome {
-        case .refused(let refusal): return Self.answer(refusal)
+        case .refused(let refusal):
+            if refusal.reason == .moveImpossible, let obstacle {
+                return AdminAnswer.error(409, .refused, obstacle)
+            }
+            return Self.answer(refusal)
         case .done(let revision), .joined(_, let revision):
             await self.exchange.noteAfterwards(
                 "cluster change", "\(ChangeWords(command, in: self.cluster.lastView))")
@@ -210,7 +215,7 @@ struct ClusterChanges {
             "join token made by an administrator",
             [
                 "request": .text(self.exchange.request.identity.uuid),
-                "peer": .text(self.exchange.request.peer),
+                "peer": .text(self.exchange.request.peer), "by": .text(self.exchange.actor),
             ])
         await self.exchange.noteAfterwards("join token", "good for \(seconds) s")
         return AdminAnswer.json(
@@ -245,12 +250,21 @@ struct ClusterChanges {
         guard let from = body.from, let to = body.to else {
             return AdminAnswer.error(400, .badRequest, "'from' and 'to' must name nodes")
         }
+        let (giver, taker) = (try Self.node(from, in: view), try Self.node(to, in: view))
+        let held = view.replicas(of: group)
+        // What stands in the way, if the system partition refuses.
+        let obstacle =
+            held.contains(taker.id)
+            ? "'\(to)' has a replica of the partition already"
+            : held.contains(giver.id)
+                ? nil
+                : "'\(from)' has no replica of the partition: 'stratusctl partition show' says who has"
         let seen = try await self.observation(of: group, view)
         return try await self.change(
             .beginMove(
                 ReplicaMove(
-                    group, from: try Self.node(from, in: view).id,
-                    to: try Self.node(to, in: view).id, fence: seen.configurationIndex)))
+                    group, from: giver.id, to: taker.id, fence: seen.configurationIndex)),
+            obstacle: obstacle)
     }
 
     private func transfer(_ body: PartitionLeaderBody)

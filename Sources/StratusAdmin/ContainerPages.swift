@@ -16,6 +16,10 @@ enum ContainerPages {
             answer: "every container"
         ) { try await Self.listContainers($0) },
         AdminRoute(
+            "GET", "/v1/containers/{container}",
+            answer: "the environments of one container"
+        ) { try await Self.listEnvironments($0) },
+        AdminRoute(
             "GET", "/v1/containers/{container}/environments/{environment}",
             answer: "the container, with counts"
         ) { try await Self.showContainer($0, $0.container()) },
@@ -57,6 +61,21 @@ enum ContainerPages {
     private static func listContainers(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let all = try await exchange.registry.all()
         return AdminAnswer.json(Listing(all.map { ContainerAnswer($0, $1) }))
+    }
+
+    private static func listEnvironments(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let name = exchange.parameter("container")
+        guard ContainerReference.isName(name), name.utf8.count <= 255 else {
+            throw AdminRefusal(404, .notFound, "give a container's name")
+        }
+        var found: [ContainerAnswer] = []
+        for environment in Environment.allCases {
+            let container = ContainerReference(container: name, environment: environment)
+            if let descriptor = try await exchange.registry.descriptor(of: container) {
+                found.append(ContainerAnswer(container, descriptor))
+            }
+        }
+        return AdminAnswer.json(Listing(found))
     }
 
     private static func showContainer(_ exchange: AdminExchange, _ container: ContainerReference)

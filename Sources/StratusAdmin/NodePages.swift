@@ -75,7 +75,7 @@ enum NodePages {
             "log level changed by an administrator",
             [
                 "request": .text(exchange.request.identity.uuid),
-                "peer": .text(exchange.request.peer),
+                "peer": .text(exchange.request.peer), "by": .text(exchange.actor),
                 "from": .text(before.name), "to": .text(level.name),
             ])
         exchange.control.setLogLevel(level)

@@ -91,7 +91,7 @@ enum SchemaPages {
         let development = ContainerReference(
             container: container.container, environment: .development)
         if exchange.services.directory != nil {
-            for place in [container, development] { try await exchange.admit(place) }
+            for place in [container, development] { _ = try await Self.admit(place, exchange) }
         }
         do throws(NodeControlFailure) {
             let wanted = try await exchange.control.schema(of: development)
@@ -119,7 +119,7 @@ enum SchemaPages {
                 "schema changed by an administrator",
                 [
                     "request": .text(exchange.request.identity.uuid),
-                    "peer": .text(exchange.request.peer),
+                    "peer": .text(exchange.request.peer), "by": .text(exchange.actor),
                     "container": .text(container.container),
                     "environment": .text(container.environment.name),
                     "changes": .count(changes.count),

@@ -3,6 +3,7 @@
 /// - `--name value`, `--name=value`, `-n value` for options that take one; flags alone.
 /// - `--` ends the options: everything after it is a positional, dashes and all.
 /// - A lone `-` is a positional (by custom standard input).
+/// - An option that is absent may have its value in a variable of the environment.
 /// - `--help` and `--version` win over everything typed after them, and over what is missing.
 package struct CommandLineParser: Sendable {
     package enum Request: Sendable, Equatable {
@@ -16,16 +17,22 @@ package struct CommandLineParser: Sendable {
 
     private let program: CommandDefinition
     private let width: Int
+    private let variables: [String: String]
 
-    /// - Parameter width: columns to wrap the help at.
-    package init(_ program: CommandDefinition, width: Int = 80) {
+    /// - Parameters:
+    ///   - width: columns to wrap the help at.
+    ///   - variables: those of the process. An empty one counts as absent.
+    package init(
+        _ program: CommandDefinition, width: Int = 80, variables: [String: String] = [:]
+    ) {
         self.program = program
         self.width = width
+        self.variables = variables
     }
 
     /// - Parameter arguments: the words after the program's name.
     package func parse(_ arguments: [String]) -> Request {
-        var reading = Reading(program: self.program)
+        var reading = Reading(program: self.program, variables: self.variables)
         do throws(Stop) {
             try reading.read(arguments)
             return .run(try reading.finish())
@@ -48,10 +55,14 @@ package struct CommandLineParser: Sendable {
     private struct Reading {
         /// The program and the commands descended into so far.
         var chain: [CommandDefinition]
+        let variables: [String: String]
         var values: [(name: String, value: String)] = []
         var positionalCount = 0
 
-        init(program: CommandDefinition) { self.chain = [program] }
+        init(program: CommandDefinition, variables: [String: String]) {
+            self.chain = [program]
+            self.variables = variables
+        }
 
         var command: CommandDefinition { self.chain[self.chain.count - 1] }
         var options: [OptionDefinition] {
@@ -146,7 +157,18 @@ package struct CommandLineParser: Sendable {
             self.positionalCount += 1
         }
 
-        /// Holds what was read against what is required, and fills in the defaults.
+        /// The value that the option's variable has.
+        private func variable(of option: OptionDefinition) throws(Stop) -> String? {
+            guard let name = option.variable, let kind = option.value,
+                let value = self.variables[name], !value.isEmpty
+            else { return nil }
+            if let wanted = kind.refusal(of: value) {
+                throw self.error(.wrongValue, "\(name) wants \(wanted), not '\(value)'")
+            }
+            return value
+        }
+
+        /// Holds what was read against what is required, and fills in variables and defaults.
         func finish() throws(Stop) -> Invocation {
             guard self.command.subcommands.isEmpty else {
                 // Somebody who types only the program's name wants to know what it can do.
@@ -157,12 +179,13 @@ package struct CommandLineParser: Sendable {
             var values = self.values
             for option in self.options
             where option.value != nil && !values.contains(where: { $0.name == option.name }) {
-                if let value = option.default {
+                if let value = try self.variable(of: option) ?? option.default {
                     values.append((option.name, value))
                 } else if option.required {
+                    let other = option.variable.map { ", or the variable \($0)" } ?? ""
                     throw self.error(
                         .missingOption,
-                        "'--\(option.name) \(option.value?.placeholder ?? "")' is required")
+                        "'--\(option.name) \(option.value?.placeholder ?? "")' is required\(other)")
                 }
             }
             for positional in self.command.positionals.dropFirst(self.positionalCount)

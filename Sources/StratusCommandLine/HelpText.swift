@@ -18,9 +18,7 @@ package enum HelpText {
             lines += ["", "Arguments:"]
             lines += Self.list(command.positionals.map { ($0.name, $0.summary) }, width: width)
         }
-        lines += ["", "Options:"]
-        let options = chain.flatMap(\.options) + CommandDefinition.common
-        lines += Self.list(options.map { (Self.left($0), Self.right($0)) }, width: width)
+        lines += Self.options(chain, width: width)
         if !command.examples.isEmpty {
             lines += ["", "Examples:"]
             for example in command.examples {
@@ -29,6 +27,21 @@ package enum HelpText {
             }
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The command's own options first, then those of the commands that it belongs to, and last
+    /// those of the whole program.
+    private static func options(_ chain: [CommandDefinition], width: Int) -> [String] {
+        let own = chain.dropFirst().reversed().flatMap(\.options)
+        let common = chain[0].options + CommandDefinition.common
+        func list(_ heading: String, _ options: [OptionDefinition]) -> [String] {
+            options.isEmpty
+                ? []
+                : ["", heading]
+                    + Self.list(options.map { (Self.left($0), Self.right($0)) }, width: width)
+        }
+        return list("Options:", own)
+            + list(own.isEmpty ? "Options:" : "Options of every command:", common)
     }
 
     /// One line: the commands, what must stand after them, what may.
@@ -55,6 +68,7 @@ package enum HelpText {
         if option.required { text += " (required)" }
         if option.repeats { text += " (may be given more than once)" }
         if let value = option.default { text += " (default: \(value))" }
+        if let name = option.variable { text += " (or \(name))" }
         return text
     }
 

@@ -28,6 +28,16 @@ package struct Invocation: Sendable, Equatable {
         return self.values.filter { $0.name == name }.map(\.value)
     }
 
+    /// Whether the command takes an option or a positional of this name.
+    package func declares(_ name: String) -> Bool { self.declared.contains(name) }
+
+    /// The same with one value more.
+    package func setting(_ name: String, to value: String) -> Invocation {
+        self.check(name)
+        return Invocation(
+            path: self.path, declared: self.declared, values: self.values + [(name, value)])
+    }
+
     package func flag(_ name: String) -> Bool { self[name] != nil }
 
     package func integer(_ name: String) -> Int? { self[name].flatMap { Int($0) } }

@@ -9,6 +9,8 @@ package struct OptionDefinition: Sendable, Equatable {
     package var summary: String
     /// The value when the option is absent. The help shows it and ``Invocation`` gives it.
     package var `default`: String?
+    /// The variable of the environment that stands for the option where it is absent.
+    package var variable: String?
     package var required: Bool
     /// May stand more than once; every value counts.
     package var repeats: Bool
@@ -18,18 +20,18 @@ package struct OptionDefinition: Sendable, Equatable {
         -> OptionDefinition
     {
         OptionDefinition(
-            name: name, letter: letter, value: nil, summary: summary, default: nil,
+            name: name, letter: letter, value: nil, summary: summary, default: nil, variable: nil,
             required: false, repeats: false)
     }
 
     /// An option that takes a value.
     package static func value(
-        _ name: String, _ value: ValueKind, default: String? = nil, required: Bool = false,
-        repeats: Bool = false, _ summary: String
+        _ name: String, _ value: ValueKind, default: String? = nil, variable: String? = nil,
+        required: Bool = false, repeats: Bool = false, _ summary: String
     ) -> OptionDefinition {
         OptionDefinition(
             name: name, letter: nil, value: value, summary: summary, default: `default`,
-            required: required, repeats: repeats)
+            variable: variable, required: required, repeats: repeats)
     }
 }
 

@@ -46,11 +46,15 @@ package struct AdminClient: Sendable {
     /// Where the node is, as it was given.
     package let node: String
     private let client: HTTPClient
+    private let target: Target
+    private let loop: EventLoop
     private let token: Secret<String>?
     private let hasCertificate: Bool
 
     package init(_ target: Target, loop: EventLoop) async throws(Failure) {
         self.node = target.node
+        self.target = target
+        self.loop = loop
         self.hasCertificate = target.certificateFile != nil
         var limits = HTTPLimits()
         // ``send(_:_:body:contentType:deadline:)`` has its own; what is handed over piece by piece
@@ -94,7 +98,7 @@ package struct AdminClient: Sendable {
                     body: .bytes(body)),
                 deadline: deadline)
             return Answer(status: head.status, body: body)
-        } catch { throw self.failure(error) }
+        } catch { throw await self.failure(error, method) }
     }
 
     /// One request with a body that is made while it is sent.
@@ -110,7 +114,7 @@ package struct AdminClient: Sendable {
                     body: .stream(stream, length: nil)),
                 deadline: deadline)
             return Answer(status: head.status, body: body)
-        } catch { throw self.failure(error) }
+        } catch { throw await self.failure(error, method) }
     }
 
     /// One request whose answer is handed over piece by piece, however long it is.
@@ -127,7 +131,7 @@ package struct AdminClient: Sendable {
                     method: method, target: target,
                     headers: self.headers(body, "application/json"), body: .bytes(body)),
                 deadline: deadline)
-        } catch { throw self.failure(error) }
+        } catch { throw await self.failure(error, method) }
         var refusal = Bytes()
         while let piece = try await self.piece(of: response) {
             if response.head.status >= 300 {
@@ -169,7 +173,7 @@ package struct AdminClient: Sendable {
 
     private func piece(of response: HTTPClientResponse) async throws(Failure) -> Bytes? {
         do throws(HTTPClientError) { return try await response.next() } catch {
-            guard case .cutShort = error else { throw self.failure(error) }
+            guard case .cutShort = error else { throw await self.failure(error, "GET") }
             throw Failure(
                 .inputOutput,
                 "\(self.node) ended its answer before it was complete: what came is not all")
@@ -224,7 +228,42 @@ package struct AdminClient: Sendable {
         return reason
     }
 
-    private func failure(_ error: HTTPClientError) -> Failure {
+    private func failure(_ error: HTTPClientError, _ method: String) async -> Failure {
+        switch error {
+        case .notSecure, .cutShort, .malformed:
+            if let advice = await self.otherScheme() { return Failure(.usage, advice) }
+        default: break
+        }
+        return self.words(error, method)
+    }
+
+    /// Says so if the node speaks the other one of HTTP and TLS.
+    private func otherScheme() async -> String? {
+        let isSecure = self.node.hasPrefix("https://")
+        guard isSecure || self.node.hasPrefix("http://") else { return nil }
+        var other = Target(node: "")
+        other.node =
+            isSecure
+            ? "http" + self.node.dropFirst("https".count)
+            : "https" + self.node.dropFirst("http".count)
+        guard let endpoint = try? await Self.endpoint(other) else { return nil }
+        let client = HTTPClient(endpoint, loop: self.loop, idleCountMax: 1)
+        do throws(HTTPClientError) {
+            _ = try await client.send(
+                HTTPClientRequest(method: "GET", target: "/healthz"), deadline: .seconds(2))
+        } catch {
+            // Whoever shows a certificate speaks TLS, trusted or not.
+            guard !isSecure, case .notSecure(let error) = error, error.kind == .untrustedPeer else {
+                return nil
+            }
+        }
+        return isSecure
+            ? "\(self.node) speaks HTTP without TLS: write \(other.node)"
+            : "\(self.node) speaks TLS: write \(other.node), and name the authority of its "
+                + "certificate with '--authority'"
+    }
+
+    private func words(_ error: HTTPClientError, _ method: String) -> Failure {
         switch error {
         case .unreachable:
             Failure(.unavailable, "nobody answers at \(self.node): is the node running?")
@@ -234,8 +273,8 @@ package struct AdminClient: Sendable {
         case .cutShort:
             Failure(
                 .inputOutput,
-                "\(self.node) closed the connection before it answered; the change may have been "
-                    + "made")
+                "\(self.node) closed the connection before it answered"
+                    + (method == "GET" ? "" : "; the change may have been made"))
         case .malformed, .tooLarge:
             Failure(
                 .inputOutput, "\(self.node) did not answer as a Stratus node: check the address")
@@ -269,6 +308,19 @@ package struct AdminClient: Sendable {
         return endpoint
     }
 
+    /// Refuses a file without what it is named for: OpenSSL's words for it name no file.
+    private static func require(
+        _ what: String, _ bytes: Bytes?, _ option: String, _ path: String?
+    ) throws(Failure) {
+        guard let bytes, let path,
+            !String(decoding: bytes, as: UTF8.self).contains("-----BEGIN \(what)-----")
+        else { return }
+        throw Failure(
+            .malformedInput,
+            "'\(path)' holds no certificate in PEM form: '\(option)' wants one"
+                + (bytes.isEmpty ? ", and the file is empty" : ""))
+    }
+
     private static func context(_ target: Target) throws(Failure) -> TLSContext {
         var configuration = TLSClientConfiguration()
         do throws(SmallFile.Failure) {
@@ -281,6 +333,11 @@ package struct AdminClient: Sendable {
                     privateKeyPEM: try SmallFile.read(key))
             }
         } catch { throw Failure(.missingInput, "TLS: \(error)") }
+        try Self.require(
+            "CERTIFICATE", configuration.authorityPEM, "--authority", target.authorityFile)
+        try Self.require(
+            "CERTIFICATE", configuration.identity?.certificatePEM, "--certificate",
+            target.certificateFile)
         do throws(TLSError) { return try TLSContext(client: configuration) } catch {
             throw Failure(.configuration, "TLS: \(error)")
         }

@@ -27,6 +27,10 @@ struct AssetCommands: AdminConversation {
                     "Speaks of the node that is asked. A node fetches what it lacks from the other "
                         + "nodes by itself."
                 ],
+                examples: [
+                    .init(
+                        "stratusctl assets status", "Is a copy missing, damaged or being fetched?")
+                ],
                 run: AssetCommands.status),
             ControlCommand(
                 "verify", "Read every copy back now, and fetch damaged ones from the other nodes",
@@ -40,9 +44,7 @@ struct AssetCommands: AdminConversation {
                 options: [
                     .flag("wait", nil, "Wait until everything has been read"),
                     .value("container", .text("ID"), "Only the files of this container"),
-                    .value(
-                        "environment", .choice(["development", "production"]),
-                        default: "development", "The environment of the container"),
+                    PlaceOptions.environment,
                 ],
                 examples: [
                     .init(
@@ -61,6 +63,9 @@ struct AssetCommands: AdminConversation {
                         + "over by itself: ask again a minute later.",
                     "Exit code 1 if anything is missing, left over, lost or contradicted.",
                 ],
+                examples: [
+                    .init("stratusctl assets audit", "After a disk was mended or exchanged")
+                ],
                 run: AssetCommands.audit),
             AssetAdoption.command,
             ControlCommand(
@@ -69,6 +74,9 @@ struct AssetCommands: AdminConversation {
                     "Looks in every partition of the cluster, whichever node is asked. Downloads "
                         + "of such a file are answered with 410. Save the file again, or delete "
                         + "the record. Exit code 1 if a partition does not answer."
+                ],
+                examples: [
+                    .init("stratusctl assets lost", "Which records have a file that cannot be had?")
                 ],
                 run: AssetCommands.listLost),
         ])

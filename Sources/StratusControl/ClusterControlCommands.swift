@@ -27,7 +27,11 @@ struct ClusterControlCommands: AdminConversation {
             "node", "The nodes of the cluster",
             subcommands: [
                 ControlCommand(
-                    "list", "Every node: state, weight, rack, partitions and share of the data",
+                    "list", "The nodes: state, weight, rack, partitions and share of the data",
+                    options: [.flag("removed", nil, "Removed nodes too")],
+                    examples: [
+                        .init("stratusctl node list", "Which nodes there are, and which are up")
+                    ],
                     run: ClusterControlCommands.nodes)
             ] + MembershipCommands.nodeCommands),
         ControlCommand(
@@ -41,6 +45,9 @@ struct ClusterControlCommands: AdminConversation {
                             "leaderless", nil, "Only partitions whose leader the node does not know"
                         ),
                     ],
+                    examples: [
+                        .init("stratusctl partition list --on a", "Before node a is stopped")
+                    ],
                     run: ClusterControlCommands.partitions),
                 PartitionOfCommand.command,
             ] + MembershipCommands.partitionCommands),
@@ -51,7 +58,10 @@ struct ClusterControlCommands: AdminConversation {
     }
 
     func nodes() async throws(AdminClient.Failure) -> ExitCode {
-        try await self.tell { cluster, health in Self.nodes(cluster, health) }
+        let isAll = self.invocation.flag("removed")
+        return try await self.tell { cluster, health in
+            Self.nodes(cluster, health, withRemoved: isAll)
+        }
     }
 
     func partitions() async throws(AdminClient.Failure) -> ExitCode {
@@ -104,19 +114,24 @@ struct ClusterControlCommands: AdminConversation {
         return table.write() + "\n" + Self.nodes(cluster, health)
     }
 
-    static func nodes(_ cluster: ClusterAnswer, _ health: ClusterHealthAnswer?) -> String {
-        TextTable.text(
-            cluster.nodes,
+    static func nodes(
+        _ cluster: ClusterAnswer, _ health: ClusterHealthAnswer?, withRemoved isAll: Bool = false
+    ) -> String {
+        let shown = cluster.nodes.filter { isAll || $0.isMember }
+        let hidden = cluster.nodes.count - shown.count
+        let remark = hidden == 0 ? "" : "\(hidden) removed: see 'node list --removed'\n"
+        return TextTable.text(
+            shown,
             [
-                .init("NODE", alignsRight: true, \.node), .init("NAME", \.name),
+                .init("ID", alignsRight: true, \.node), .init("NAME", \.name),
                 .init("ADDRESS", \.address),
                 .init("STATE") { $0.state + ($0.wasHeard ? "" : ", never heard of") },
                 .init("UP") { Self.up($0, in: health) },
-                .init("LAST HEARD") { Self.lastHeard($0, in: cluster) },
+                .init("HEARD") { Self.lastHeard($0, in: cluster) },
                 .init("WEIGHT", alignsRight: true, \.weight), .init("RACK", \.rack),
-                .init("PARTITIONS", alignsRight: true, \.partitions),
+                .init("REPLICAS", alignsRight: true, \.partitions),
                 .init("SHARE", alignsRight: true, text: Self.share),
-            ])
+            ]) + remark
     }
 
     /// Whether the node that was asked hears this one.

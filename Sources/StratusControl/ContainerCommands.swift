@@ -11,13 +11,6 @@ struct ContainerCommands: AdminConversation {
 
     init(_ context: ControlContext) { self.context = context }
 
-    private static let place: [OptionDefinition] = [
-        .value("container", .text("ID"), required: true, "The container"),
-        .value(
-            "environment", .choice(["development", "production"]), default: "development",
-            "The environment"),
-    ]
-
     private static let bucketCounts = (1...Bucket.countMax).filter(Bucket.isOffered).map { "\($0)" }
     private static let zoneBucketCounts = Array(Self.bucketCounts.dropFirst())
 
@@ -45,7 +38,7 @@ struct ContainerCommands: AdminConversation {
                             + "have many zones and many writers: each sync then asks all "
                             + "partitions in use. It never changes either.",
                     ],
-                    options: Self.place + [
+                    options: PlaceOptions.all + [
                         .value(
                             "buckets", .choice(Self.bucketCounts), default: "1",
                             "The number of buckets of the public database"),
@@ -73,10 +66,20 @@ struct ContainerCommands: AdminConversation {
                     run: ContainerCommands.create),
                 ControlCommand(
                     "list", "Every container, and whether it may be used",
+                    examples: [
+                        .init(
+                            "stratusctl container list",
+                            "Which containers are there, and in which environments?")
+                    ],
                     run: ContainerCommands.list),
                 ControlCommand(
                     "show", "One container: its schema, and its numbers of tokens, keys and users",
-                    options: Self.place,
+                    options: PlaceOptions.all,
+                    examples: [
+                        .init(
+                            "stratusctl container show --container iCloud.org.example.app",
+                            "Is anything in it?")
+                    ],
                     run: ContainerCommands.showOne),
                 ControlCommand(
                     "usage", "How many records and bytes a container's databases hold",
@@ -85,8 +88,13 @@ struct ContainerCommands: AdminConversation {
                             + "limits.privateDatabaseSizeMax and limits.publicDatabaseSizeMax do. "
                             + "Indexes, deleted records and replicas are not counted."
                     ],
-                    options: Self.place + [
+                    options: PlaceOptions.all + [
                         .flag("all", nil, "Every user, not only the twenty who use most")
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl container usage --container iCloud.org.example.app --environment production",
+                            "Who uses most?")
                     ],
                     run: ContainerCommands.usage),
                 ControlCommand(
@@ -99,7 +107,12 @@ struct ContainerCommands: AdminConversation {
                             + "time. It changes no records and does not disturb clients. The "
                             + "command starts the work, which continues in the background."
                     ],
-                    options: Self.place,
+                    options: PlaceOptions.all,
+                    examples: [
+                        .init(
+                            "stratusctl container audit --container iCloud.org.example.app --environment production",
+                            "After 'stratus cluster recover'")
+                    ],
                     run: ContainerCommands.audit),
                 ControlCommand(
                     "delete", "Close a container and remove everything it holds",
@@ -111,7 +124,7 @@ struct ContainerCommands: AdminConversation {
                             + "command runs; after an interruption, run the command again. This "
                             + "cannot be undone."
                     ],
-                    options: Self.place + [
+                    options: PlaceOptions.exact + [
                         .value(
                             "confirm", .text("ID"), required: true,
                             "The container's name again, to confirm"),
@@ -119,7 +132,8 @@ struct ContainerCommands: AdminConversation {
                     ],
                     examples: [
                         .init(
-                            "stratusctl container delete --container iCloud.org.example.old --confirm "
+                            "stratusctl container delete --container iCloud.org.example.old --environment "
+                                + "development --confirm "
                                 + "iCloud.org.example.old", "Once nobody needs it")
                     ],
                     run: ContainerCommands.delete),

@@ -11,6 +11,12 @@ struct ControlContext: Sendable {
     let client: AdminClient
     /// Whether a script reads what is printed.
     let isJSON: Bool
+
+    /// The container and the environment that it is about, if any.
+    var about: AnswerPlace? { AnswerPlace(self.invocation) }
+
+    /// An answer as scripts get it.
+    func stamp(_ json: String) -> String { self.about?.stamp(json) ?? json }
 }
 
 /// A group of commands that ask a node and print what it answers.
@@ -68,20 +74,21 @@ extension AdminConversation {
 
     /// Prints what the command made of answers: an object for scripts, and words for people.
     func show(_ object: some NamedMembers, _ words: @autoclosure () -> String) -> ExitCode {
-        self.isJSON ? Terminal.write(object) : self.show(words())
+        guard self.isJSON else { return self.show(words()) }
+        return self.show(self.context.stamp(String(decoding: object.line, as: UTF8.self)))
     }
 
     /// Prints an answer: as it came for scripts, and in words for people.
     func tell<Told: NamedMembers>(
         _ answer: AdminClient.Answer, _ words: (Told) throws(AdminClient.Failure) -> String
     ) throws(AdminClient.Failure) -> ExitCode {
-        if self.isJSON { return self.show(answer.text + "\n") }
+        if self.isJSON { return self.show(self.context.stamp(answer.text) + "\n") }
         return self.show(try words(try answer.read()))
     }
 
     /// Prints an answer that has nothing for people.
     func tell(_ answer: AdminClient.Answer, said: String) -> ExitCode {
-        self.show(self.isJSON ? answer.text + "\n" : said + "\n")
+        self.show((self.isJSON ? self.context.stamp(answer.text) : said) + "\n")
     }
 
     /// Prints an answer that is one list as a table.
@@ -111,10 +118,7 @@ extension ControlContext {
 
     /// Refuses a word that cannot name a container, before a node is asked.
     func requireContainer() throws(AdminClient.Failure) {
-        let name = self.invocation.value("container")
-        guard ContainerReference.isName(name) else {
-            throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
-        }
+        try PlaceOptions.require(self.invocation.value("container"))
     }
 }
 

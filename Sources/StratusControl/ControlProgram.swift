@@ -1,4 +1,5 @@
 import Glibc
+import StratusAdminModel
 package import StratusCommandLine
 import StratusHTTP
 import StratusModel
@@ -10,30 +11,49 @@ package enum ControlProgram {
     package static let definition = CommandDefinition(
         "stratusctl", "Administer a running node",
         discussion: [
-            "Talks to the administrators' listener of a node. Name the node with --node or "
-                + "STRATUSCTL_NODE, and the token's file with --token-file or "
-                + "STRATUSCTL_TOKEN_FILE. The variables STRATUSCTL_AUTHORITY, STRATUSCTL_CERTIFICATE "
-                + "and STRATUSCTL_KEY stand for the options of the same names. Prints tables for "
-                + "people; with --json it prints the node's answer, for scripts."
+            "Talks to the administrators' listener of a node. A variable of the environment stands "
+                + "for an option where its help names one. Prints tables for people; with --json it "
+                + "prints the node's answer, for scripts.",
+            "A command about a container says on standard error which container and which "
+                + "environment it was about. A container that is in one environment needs no "
+                + "--environment.",
         ],
         options: [
             .value(
-                "node", .text("URL"),
+                "node", .text("URL"), variable: "STRATUSCTL_NODE",
                 "http://HOST:PORT, https://HOST:PORT or unix:PATH "
                     + "(default: http://127.0.0.1:8081)"),
-            .value("token-file", .file, "The file with the administrators' token"),
-            .value("authority", .file, "PEM of the authority that signed the node's certificate"),
-            .value("certificate", .file, "PEM of a certificate to show instead of a token"),
-            .value("key", .file, "PEM of that certificate's key"),
+            .value(
+                "token-file", .file, variable: "STRATUSCTL_TOKEN_FILE",
+                "The file with the administrators' token"),
+            .value(
+                "authority", .file, variable: "STRATUSCTL_AUTHORITY",
+                "PEM of the authority that signed the node's certificate"),
+            .value(
+                "certificate", .file, variable: "STRATUSCTL_CERTIFICATE",
+                "PEM of a certificate to show instead of a token"),
+            .value(
+                "key", .file, variable: "STRATUSCTL_KEY",
+                "PEM of that certificate's key"),
             .flag("json", nil, "Print JSON"),
         ],
         subcommands: Self.commands.map(\.definition))
+
+    /// Of commands that concern development alone. Production is refused by the node.
+    private static let development = OptionDefinition.value(
+        "environment", .choice(["development", "production"]), default: "development",
+        "The environment; production takes no import")
 
     /// Every command, with what it does.
     static let commands: [ControlCommand] =
         [
             ControlCommand(
                 "status", "The node's state: readiness and its reasons, version, disk, partitions",
+                options: [
+                    .flag(
+                        "partitions", nil,
+                        "Every partition with a replica here, not only those with a problem")
+                ],
                 examples: [
                     .init(
                         "stratusctl --token-file /var/lib/stratus/admin.token status",
@@ -55,9 +75,13 @@ package enum ControlProgram {
                     "For whatever restarts processes. A node that lost its majority is alive and "
                         + "not ready: restarting it does not help."
                 ],
+                examples: [.init("stratusctl alive", "In a liveness probe")],
                 run: NodeCommands.alive),
             ControlCommand(
                 "metrics", "The node's metrics, as Prometheus reads them",
+                examples: [
+                    .init("stratusctl metrics | grep stratus_ready", "To look at one figure")
+                ],
                 run: NodeCommands.metrics),
             ControlCommand(
                 "config", "The configuration in force",
@@ -67,20 +91,20 @@ package enum ControlProgram {
                         options: [
                             .flag("changed", nil, "Only values that differ from the default")
                         ],
+                        examples: [
+                            .init(
+                                "stratusctl config show --changed",
+                                "What is set here that is not the default?")
+                        ],
                         run: NodeCommands.configuration)
                 ]),
             ControlCommand(
                 "schema", "The schema of a container, in CloudKit's schema language",
-                options: [
-                    .value("container", .text("ID"), required: true, "The container"),
-                    .value(
-                        "environment", .choice(["development", "production"]),
-                        default: "development", "The environment; promote always changes production"
-                    ),
-                ],
+                options: [PlaceOptions.container],
                 subcommands: [
                     ControlCommand(
                         "export", "Print the schema",
+                        options: [PlaceOptions.environment],
                         examples: [
                             .init(
                                 "stratusctl schema export --container iCloud.org.example.app > app.ckdb",
@@ -96,6 +120,7 @@ package enum ControlProgram {
                                 + "command says so."
                         ],
                         options: [
+                            Self.development,
                             .flag("dry-run", nil, "Show what would change, and change nothing"),
                             ContainerCommands.existing,
                         ],
@@ -108,17 +133,34 @@ package enum ControlProgram {
                         run: SchemaCommands.importFile),
                     ControlCommand(
                         "diff", "Show what an import of the file would change",
+                        options: [Self.development],
                         positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")],
+                        examples: [
+                            .init(
+                                "stratusctl schema diff --container iCloud.org.example.app app.ckdb",
+                                "Before an import")
+                        ],
                         run: SchemaCommands.diff),
                     ControlCommand(
                         "promote", "Add development's schema to production's",
                         discussion: [
-                            "Production keeps types and fields that only it has. Look first "
-                                + "with --dry-run: this cannot be undone, because types and fields "
-                                + "are never removed from production."
+                            "Shows the difference and asks. Production keeps types and fields that "
+                                + "only it has. This cannot be undone, because types and fields are "
+                                + "never removed from production."
                         ],
                         options: [
-                            .flag("dry-run", nil, "Show what would change, and change nothing")
+                            .value(
+                                "confirm", .text("ID"),
+                                "The container's name again, instead of the question"),
+                            .flag("dry-run", nil, "Show what would change, and change nothing"),
+                        ],
+                        examples: [
+                            .init(
+                                "stratusctl schema promote --container iCloud.org.example.app "
+                                    + "--dry-run", "To look first"),
+                            .init(
+                                "stratusctl schema promote --container iCloud.org.example.app "
+                                    + "--confirm iCloud.org.example.app", "In a script"),
                         ],
                         run: SchemaCommands.promote),
                     SchemaResetCommand.command,
@@ -136,6 +178,7 @@ package enum ControlProgram {
                 subcommands: [
                     ControlCommand(
                         "show", "The level in force",
+                        examples: [.init("stratusctl log-level show", "Before it is changed")],
                         run: NodeCommands.logLevel),
                     ControlCommand(
                         "set", "Change it until the next SIGHUP or restart",
@@ -172,9 +215,13 @@ package enum ControlProgram {
             guard let run = ControlCommand.run(invocation.path, in: ControlProgram.commands) else {
                 preconditionFailure("the parser knows '\(invocation.path)', and the table does not")
             }
-            return try await run(
-                ControlContext(
-                    invocation: invocation, client: client, isJSON: invocation.flag("json")))
+            let context = ControlContext(
+                invocation: try await PlaceOptions.resolve(invocation, client), client: client,
+                isJSON: invocation.flag("json"))
+            if !context.isJSON, let about = context.about {
+                Terminal.write(about.remark, to: Terminal.errors)
+            }
+            return try await run(context)
         } catch {
             if invocation.flag("json") {
                 Terminal.write(ProgramFront.json("\(error)", error.code) + "\n")
@@ -188,11 +235,8 @@ package enum ControlProgram {
     private static func target(_ invocation: Invocation) throws(AdminClient.Failure)
         -> AdminClient.Target
     {
-        func value(_ option: String, _ variable: String) -> String? {
-            invocation[option] ?? getenv(variable).map { String(cString: $0) }
-        }
-        let certificate = value("certificate", "STRATUSCTL_CERTIFICATE")
-        let key = value("key", "STRATUSCTL_KEY")
+        let certificate = invocation["certificate"]
+        let key = invocation["key"]
         guard (certificate == nil) == (key == nil) else {
             throw AdminClient.Failure(
                 .usage,
@@ -200,9 +244,8 @@ package enum ControlProgram {
                     + "STRATUSCTL_KEY")
         }
         return AdminClient.Target(
-            node: value("node", "STRATUSCTL_NODE") ?? "http://127.0.0.1:8081",
-            tokenFile: value("token-file", "STRATUSCTL_TOKEN_FILE"),
-            authorityFile: value("authority", "STRATUSCTL_AUTHORITY"),
+            node: invocation["node"] ?? "http://127.0.0.1:8081",
+            tokenFile: invocation["token-file"], authorityFile: invocation["authority"],
             certificateFile: certificate, keyFile: key)
     }
 }

@@ -18,9 +18,19 @@ struct DocumentCommands: AdminConversation {
                 ControlCommand(
                     "list", "Every item with its path",
                     options: [.value("path", .text("PATH"), "Only what is below this folder")],
+                    examples: [
+                        .init(
+                            "stratusctl documents list --email mara@example.org --container iCloud.org.example.app --path Documents",
+                            "What lies in the folder that people see?")
+                    ],
                     run: DocumentCommands.list),
                 ControlCommand(
                     "usage", "Files, folders and bytes in the folder Documents and beside it",
+                    examples: [
+                        .init(
+                            "stratusctl documents usage --email mara@example.org --container iCloud.org.example.app",
+                            "How much of the quota is used?")
+                    ],
                     run: DocumentCommands.usage),
                 ControlCommand(
                     "versions", "The contents of a file that wait to be settled",
@@ -36,6 +46,11 @@ struct DocumentCommands: AdminConversation {
                     run: DocumentCommands.versions),
                 ControlCommand(
                     "locks", "The locks that WebDAV clients hold",
+                    examples: [
+                        .init(
+                            "stratusctl documents locks --email mara@example.org --container iCloud.org.example.app",
+                            "Why can a file not be saved?")
+                    ],
                     run: DocumentCommands.locks),
                 ControlCommand(
                     "unlock", "End a lock whose client does not come back",
@@ -43,15 +58,30 @@ struct DocumentCommands: AdminConversation {
                         PositionalDefinition(
                             "TOKEN", .text("TOKEN"), "its token in 'documents locks'")
                     ],
+                    examples: [
+                        .init(
+                            "stratusctl documents unlock --email mara@example.org --container iCloud.org.example.app urn:uuid:1f2e",
+                            "Once the program that held it is gone")
+                    ],
                     run: DocumentCommands.unlock),
                 ControlCommand(
                     "publications", "The links by which anybody may read a file",
+                    examples: [
+                        .init(
+                            "stratusctl documents publications --email mara@example.org --container iCloud.org.example.app",
+                            "Which files can anybody read?")
+                    ],
                     run: DocumentCommands.publications),
                 ControlCommand(
                     "withdraw", "End such a link",
                     positionals: [
                         PositionalDefinition(
                             "PUBLICATION", .text("ID"), "its ID in 'documents publications'")
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl documents withdraw --email mara@example.org --container iCloud.org.example.app 1f2e",
+                            "To end a published link")
                     ],
                     run: DocumentCommands.withdraw),
             ])

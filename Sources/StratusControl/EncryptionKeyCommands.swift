@@ -16,14 +16,6 @@ struct EncryptionKeyCommands: AdminConversation {
     /// How often one command waits until what was begun under a version has arrived.
     private static let settlingCountMax = 10
 
-    /// The options that name a container.
-    private static let ofContainer: [OptionDefinition] = [
-        .value("container", .text("ID"), required: true, "The container"),
-        .value(
-            "environment", .choice(["development", "production"]), default: "development",
-            "The environment"),
-    ]
-
     static let command = ControlCommand(
         "encryption-key", "The keys that files and encrypted fields are sealed under",
         subcommands: [
@@ -35,6 +27,9 @@ struct EncryptionKeyCommands: AdminConversation {
                     "CHECK is a value that says which key it is and nothing of the key. It must be "
                         + "the same on every node.",
                 ],
+                examples: [
+                    .init("stratusctl encryption-key list", "Before a master key is retired")
+                ],
                 run: EncryptionKeyCommands.list),
             ControlCommand(
                 "rotate", "Wrap the keys of all containers under the master key that seals",
@@ -44,6 +39,11 @@ struct EncryptionKeyCommands: AdminConversation {
                         + "is interrupted, run it again.",
                     "A key that cannot be opened is named and left as it is. Exit code 1 if there "
                         + "is one.",
+                ],
+                examples: [
+                    .init(
+                        "stratusctl encryption-key rotate", "Once every node has the new master key"
+                    )
                 ],
                 run: EncryptionKeyCommands.rotate),
             ControlCommand(
@@ -57,7 +57,7 @@ struct EncryptionKeyCommands: AdminConversation {
                         + "database could not be rotated to the end. With --json, the answer is "
                         + "lines.",
                 ],
-                options: Self.ofContainer,
+                options: PlaceOptions.all,
                 examples: [
                     .init(
                         "stratusctl encryption-key rotate-databases --container "
@@ -75,7 +75,7 @@ struct EncryptionKeyCommands: AdminConversation {
                         + "code 1 if a key of a database does not open: the older key stays then. "
                         + "With --json, the answer is lines.",
                 ],
-                options: Self.ofContainer,
+                options: PlaceOptions.all,
                 examples: [
                     .init(
                         "stratusctl encryption-key rotate-container --container "
@@ -88,6 +88,9 @@ struct EncryptionKeyCommands: AdminConversation {
                 discussion: [
                     "Exit code 1 if the node that is asked cannot open one of them, or was given "
                         + "another master key than the other nodes."
+                ],
+                examples: [
+                    .init("stratusctl encryption-key check", "After a restart with other key files")
                 ],
                 run: EncryptionKeyCommands.check),
             ControlCommand(

@@ -1,12 +1,6 @@
 import StratusCommandLine
 
 extension IdentityCommands {
-    private static let container: [OptionDefinition] = [
-        .value("container", .text("ID"), required: true, "The container"),
-        .value(
-            "environment", .choice(["development", "production"]), default: "development",
-            "The environment"),
-    ]
     private static let email = OptionDefinition.value(
         "email", .text("ADDRESS"), required: true, "The e-mail address")
 
@@ -16,7 +10,7 @@ extension IdentityCommands {
     static let commands: [ControlCommand] = [
         ControlCommand(
             "token", "API tokens, by which apps and pages name their container",
-            options: Self.container,
+            options: PlaceOptions.all,
             subcommands: [
                 ControlCommand(
                     "create", "Make a token and print it; it is shown only once",
@@ -49,17 +43,27 @@ extension IdentityCommands {
                     run: IdentityCommands.createToken),
                 ControlCommand(
                     "list", "The container's tokens, with their IDs",
+                    examples: [
+                        .init(
+                            "stratusctl token list --container iCloud.org.example.app",
+                            "To find the ID of one")
+                    ],
                     run: IdentityCommands.listTokens),
                 ControlCommand(
                     "revoke", "Revoke a token: every node refuses it within two seconds",
                     positionals: [
                         PositionalDefinition("ID", .text("ID"), "its ID in 'token list'")
                     ],
+                    examples: [
+                        .init(
+                            "stratusctl token revoke --container iCloud.org.example.app 1f2e",
+                            "When a token has become known")
+                    ],
                     run: IdentityCommands.revokeToken),
             ]),
         ControlCommand(
             "key", "Server-to-server keys",
-            options: Self.container,
+            options: PlaceOptions.all,
             subcommands: [
                 ControlCommand(
                     "add", "Register a public key and print the key ID that requests send",
@@ -85,11 +89,21 @@ extension IdentityCommands {
                     run: IdentityCommands.addKey),
                 ControlCommand(
                     "list", "The container's keys, and the user each acts as",
+                    examples: [
+                        .init(
+                            "stratusctl key list --container iCloud.org.example.app",
+                            "Which keys are registered?")
+                    ],
                     run: IdentityCommands.listKeys),
                 ControlCommand(
                     "revoke", "Revoke a key: every node refuses it within two seconds",
                     positionals: [
                         PositionalDefinition("ID", .text("ID"), "its 64 hexadecimal digits")
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl key revoke --container iCloud.org.example.app 1f2e",
+                            "When a private key was lost")
                     ],
                     run: IdentityCommands.revokeKey),
             ]),
@@ -109,18 +123,43 @@ extension IdentityCommands {
                         .flag(
                             "discoverable", nil, "Others who know the address may find this person"),
                     ],
+                    examples: [
+                        .init(
+                            "stratusctl user add --email mara@example.org --given-name Mara",
+                            "Then 'stratusctl user reset-link' lets her set a password")
+                    ],
                     run: IdentityCommands.addUser),
                 ControlCommand(
                     "list", "All accounts, by e-mail address",
+                    examples: [
+                        .init(
+                            "stratusctl user list",
+                            "Who has an account, and who has not signed in for long?")
+                    ],
                     run: IdentityCommands.listUsers),
                 ControlCommand(
                     "show", "One person: names, sessions, record names", options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user show --email mara@example.org",
+                            "Her sessions, and her record name in each container")
+                    ],
                     run: IdentityCommands.showUser),
                 ControlCommand(
                     "disable", "Disable an account and end its sessions", options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user disable --email mara@example.org",
+                            "When an account may be in wrong hands")
+                    ],
                     run: IdentityCommands.disableUser),
                 ControlCommand(
                     "enable", "Enable an account again", options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user enable --email mara@example.org",
+                            "Once it is in the right ones")
+                    ],
                     run: IdentityCommands.enableUser),
                 ControlCommand(
                     "delete", "Erase a person: private data in every container, sessions, account",
@@ -138,6 +177,11 @@ extension IdentityCommands {
                             "Wait until every node has said that nothing is left on its disk"),
                         Self.waitTime,
                     ],
+                    examples: [
+                        .init(
+                            "stratusctl user delete --email mara@example.org --wait",
+                            "When a person asks to be forgotten")
+                    ],
                     run: IdentityCommands.deleteUser),
                 ControlCommand(
                     "erasures", "Show on which nodes' disks something erased is left",
@@ -146,6 +190,11 @@ extension IdentityCommands {
                     ],
                     options: [
                         .flag("wait", nil, "Wait until nothing is left on any"), Self.waitTime,
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl user erasures --wait", "After 'user delete' was interrupted"
+                        )
                     ],
                     run: IdentityCommands.erasures),
                 ControlCommand(
@@ -158,7 +207,7 @@ extension IdentityCommands {
                         "Exit code 1 if a file cannot be had. Standard error names it, and the "
                             + "others are written.",
                     ],
-                    options: [Self.email] + Self.container + [
+                    options: [Self.email] + PlaceOptions.all + [
                         .value(
                             "assets", .directory,
                             "Write the files of records here; made if it is missing")
@@ -178,14 +227,29 @@ extension IdentityCommands {
                     "reset-link",
                     "Print the path of a page that sets a new password; it works once",
                     options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user reset-link --email mara@example.org",
+                            "When a person has forgotten the password")
+                    ],
                     run: IdentityCommands.makeResetLink),
                 ControlCommand(
                     "sign-out", "End every session of a person", options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user sign-out --email mara@example.org",
+                            "When a device was stolen")
+                    ],
                     run: IdentityCommands.signOut),
                 ControlCommand(
                     "sign-in", "Print a web-auth token, for scripts and tests",
-                    options: [Self.email] + Self.container + [
+                    options: [Self.email] + PlaceOptions.all + [
                         .flag("stay", nil, "Valid for two weeks without use instead of a day")
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl user sign-in --email mara@example.org --container iCloud.org.example.app",
+                            "For a request by curl")
                     ],
                     run: IdentityCommands.signIn),
                 ControlCommand(
@@ -195,7 +259,7 @@ extension IdentityCommands {
                         "WebDAV clients ask for a name and a password. The name may be any; the "
                             + "password is one of these, never the account's own."
                     ],
-                    options: [Self.email] + Self.container,
+                    options: [Self.email] + PlaceOptions.all,
                     subcommands: [
                         ControlCommand(
                             "add", "Make one and print it; it is shown only once",
@@ -217,12 +281,22 @@ extension IdentityCommands {
                             run: IdentityCommands.addAppPassword),
                         ControlCommand(
                             "list", "A person's app passwords, with their IDs",
+                            examples: [
+                                .init(
+                                    "stratusctl user app-password list --email mara@example.org --container iCloud.org.example.app",
+                                    "To find the ID of one")
+                            ],
                             run: IdentityCommands.listAppPasswords),
                         ControlCommand(
                             "revoke", "Revoke one: every node refuses it within two seconds",
                             positionals: [
                                 PositionalDefinition(
                                     "ID", .text("ID"), "its ID in 'app-password list'")
+                            ],
+                            examples: [
+                                .init(
+                                    "stratusctl user app-password revoke --email mara@example.org --container iCloud.org.example.app 1f2e",
+                                    "When the laptop was lost")
                             ],
                             run: IdentityCommands.revokeAppPassword),
                     ]),
@@ -233,25 +307,40 @@ extension IdentityCommands {
                 "The schema defines roles and what they may do; these commands give them to "
                     + "users."
             ],
-            options: Self.container,
+            options: PlaceOptions.all,
             subcommands: [
                 ControlCommand(
                     "list", "Users and their roles",
+                    examples: [
+                        .init(
+                            "stratusctl role list --container iCloud.org.example.app",
+                            "Who has which role?")
+                    ],
                     run: IdentityCommands.listMembers),
                 ControlCommand(
                     "grant", "Give a role to a user",
                     options: [Self.member],
                     positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")],
+                    examples: [
+                        .init(
+                            "stratusctl role grant --container iCloud.org.example.app --user mara@example.org Editors",
+                            "The role must stand in the schema")
+                    ],
                     run: IdentityCommands.grantRole),
                 ControlCommand(
                     "revoke", "Take a role away from a user", options: [Self.member],
                     positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")],
+                    examples: [
+                        .init(
+                            "stratusctl role revoke --container iCloud.org.example.app --user mara@example.org Editors",
+                            "When somebody leaves the team")
+                    ],
                     run: IdentityCommands.revokeRole),
             ]),
         ControlCommand(
             "explain-access",
             "Explain why somebody may or may not read, create or write records of a type",
-            options: Self.container + [
+            options: PlaceOptions.all + [
                 .value("type", .text("TYPE"), required: true, "The record type"),
                 .value(
                     "user", .text("USER"),
@@ -260,12 +349,18 @@ extension IdentityCommands {
                 .value(
                     "creator", .text("NAME"), "The record name of the user who created the record"),
             ],
+            examples: [
+                .init(
+                    "stratusctl explain-access --container iCloud.org.example.app --type Book --user mara@example.org",
+                    "Why may she not save a book?")
+            ],
             run: IdentityCommands.explain),
         ControlCommand(
             "sealing-key", "The keys that seal web-auth tokens, sign-in links and sync tokens",
             subcommands: [
                 ControlCommand(
                     "list", "Every key: which one seals, and which ones still open tokens",
+                    examples: [.init("stratusctl sealing-key list", "Which keys open tokens?")],
                     run: IdentityCommands.listSealingKeys),
                 ControlCommand(
                     "rotate", "Make a new key; nobody is signed out",
@@ -274,6 +369,7 @@ extension IdentityCommands {
                             + "Older keys still open the tokens that they sealed, until they are "
                             + "revoked."
                     ],
+                    examples: [.init("stratusctl sealing-key rotate", "Once a year")],
                     run: IdentityCommands.rotateSealingKey),
                 ControlCommand(
                     "revoke",
@@ -288,6 +384,11 @@ extension IdentityCommands {
                         .value("before", .integer(1...1_000_000), "Every key with a lower number"),
                         .flag("all", nil, "Make a new key and revoke all others"),
                     ],
+                    examples: [
+                        .init(
+                            "stratusctl sealing-key revoke --before 3",
+                            "When a backup with older keys was lost")
+                    ],
                     run: IdentityCommands.revokeSealingKeys),
             ]),
         ControlCommand(
@@ -296,6 +397,7 @@ extension IdentityCommands {
                 .value("limit", .integer(1...1_000), "Entries to show (default: 100)"),
                 .flag("verify", nil, "Check that no entry was changed, dropped or added"),
             ],
+            examples: [.init("stratusctl audit --verify", "Was an entry changed or removed?")],
             run: IdentityCommands.audit),
     ]
 

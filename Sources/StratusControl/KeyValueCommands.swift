@@ -22,9 +22,19 @@ struct KeyValueCommands: AdminConversation {
                     discussion: [
                         "A value is shown with its type, as apps send it: {\"integer\":7}."
                     ],
+                    examples: [
+                        .init(
+                            "stratusctl key-value list --email mara@example.org --container iCloud.org.example.app",
+                            "Which settings does the app keep?")
+                    ],
                     run: KeyValueCommands.list),
                 ControlCommand(
                     "get", "The value of one key", positionals: [Self.key],
+                    examples: [
+                        .init(
+                            "stratusctl key-value get --email mara@example.org --container iCloud.org.example.app theme",
+                            "One of them")
+                    ],
                     run: KeyValueCommands.get),
                 ControlCommand(
                     "set", "Set one key: the change goes to the person's devices",
@@ -45,9 +55,19 @@ struct KeyValueCommands: AdminConversation {
                 ControlCommand(
                     "remove", "Remove one key: the removal goes to the person's devices",
                     positionals: [Self.key],
+                    examples: [
+                        .init(
+                            "stratusctl key-value remove --email mara@example.org --container iCloud.org.example.app theme",
+                            "To begin with the app's own default")
+                    ],
                     run: KeyValueCommands.remove),
                 ControlCommand(
                     "devices", "The devices that have sent changes",
+                    examples: [
+                        .init(
+                            "stratusctl key-value devices --email mara@example.org --container iCloud.org.example.app",
+                            "Which device has sent nothing for long?")
+                    ],
                     run: KeyValueCommands.devices),
             ])
     ]

@@ -29,12 +29,27 @@ extension MembershipCommands {
                             + "'openssl x509 -in FILE -noout -fingerprint -sha256' prints the "
                             + "fingerprint."
                     ], positionals: [Self.fingerprint],
+                    examples: [
+                        .init(
+                            "stratusctl cluster certificate withdraw \"$FINGERPRINT\"",
+                            "When a node's key was stolen")
+                    ],
                     run: MembershipCommands.withdrawCertificate),
                 ControlCommand(
                     "restore", "Take a withdrawal back", positionals: [Self.fingerprint],
+                    examples: [
+                        .init(
+                            "stratusctl cluster certificate restore \"$FINGERPRINT\"",
+                            "When it was the wrong one")
+                    ],
                     run: MembershipCommands.restoreCertificate),
                 ControlCommand(
                     "list", "Show the withdrawn certificates",
+                    examples: [
+                        .init(
+                            "stratusctl cluster certificate list",
+                            "Which certificates are withdrawn, since when, and by whom?")
+                    ],
                     run: MembershipCommands.listCertificates),
             ]),
     ]
@@ -46,9 +61,11 @@ extension MembershipCommands {
         ControlCommand(
             "drain", "Move all replicas off a node; it stays a member",
             options: [Self.accept, Self.noWait], positionals: [Self.name],
+            examples: [.init("stratusctl node drain d", "Before work on its machine")],
             run: MembershipCommands.drain),
         ControlCommand(
             "undrain", "Let a node hold replicas again", positionals: [Self.name],
+            examples: [.init("stratusctl node undrain d", "After the work")],
             run: MembershipCommands.undrain),
         ControlCommand(
             "remove", "Move all replicas off a node, then remove it for good",
@@ -74,6 +91,7 @@ extension MembershipCommands {
                 PositionalDefinition("OLD", .text("NODE"), "the node to remove"),
                 PositionalDefinition("NEW", .text("NODE"), "its successor, which has joined"),
             ],
+            examples: [.init("stratusctl node replace c d", "Once d has joined")],
             run: MembershipCommands.replace),
         ControlCommand(
             "weight", "Change how much data a node holds, relative to the others",
@@ -82,6 +100,10 @@ extension MembershipCommands {
                 Self.name,
                 PositionalDefinition("WEIGHT", .text("N"), "1 to 100000; a new node has 100"),
             ],
+            examples: [
+                .init(
+                    "stratusctl node weight d 200 --rack east", "For a machine with a larger disk")
+            ],
             run: MembershipCommands.weight),
     ]
 
@@ -89,6 +111,7 @@ extension MembershipCommands {
         ControlCommand(
             "show", "One partition: replicas, leader, lag, and its move",
             positionals: [Self.partition],
+            examples: [.init("stratusctl partition show 12", "Who leads it, and who is behind?")],
             run: MembershipCommands.showPartition),
         ControlCommand(
             "move", "Move one replica to another node",
@@ -101,11 +124,15 @@ extension MembershipCommands {
                 .value("to", .text("NODE"), required: true, "The node that gets a replica"),
                 Self.noWait,
             ], positionals: [Self.partition],
+            examples: [
+                .init("stratusctl partition move 12 --from a --to d", "Away from a slow disk")
+            ],
             run: MembershipCommands.movePartition),
         ControlCommand(
             "leader", "Transfer a partition's leadership to another of its replicas",
             options: [.value("to", .text("NODE"), required: true, "The node that is to lead")],
             positionals: [Self.partition],
+            examples: [.init("stratusctl partition leader 12 --to b", "Away from a busy node")],
             run: MembershipCommands.moveLeader),
     ]
 
@@ -129,6 +156,7 @@ extension MembershipCommands {
                 .value("every", .duration, default: "2s", "The time between two updates"),
                 .value("count", .text("N"), "Stop after this many updates"),
             ],
+            examples: [.init("stratusctl top --every 5s", "During an upgrade")],
             run: TopCommand.run),
     ]
 }

@@ -43,7 +43,10 @@ struct NodeCommands: AdminConversation {
 
     func status() async throws(AdminClient.Failure) -> ExitCode {
         try self.tell(try await self.ask("GET", "/v1/status")) { (status: StatusAnswer) in
-            Self.text(status) + "\n" + TextTable.text(status.partitions)
+            let shown = status.partitions.filter {
+                self.invocation.flag("partitions") || $0.problem != nil
+            }
+            return Self.text(status) + (shown.isEmpty ? "" : "\n" + TextTable.text(shown))
         }
     }
 
@@ -66,6 +69,10 @@ struct NodeCommands: AdminConversation {
                     + "\(status.reserveBytes >> 20) in reserve")
         }
         row("memory", "\(status.residentBytes >> 20) MiB")
+        let troubled = status.partitions.count { $0.problem != nil }
+        row(
+            "partitions",
+            "\(status.partitions.count)" + (troubled == 0 ? "" : ", \(troubled) with a problem"))
         row("in flight", "\(status.requestsInFlight)")
         row("log lines lost", "\(status.droppedLogLines)")
         for library in status.libraries { row(library.name, library.version) }

@@ -18,11 +18,7 @@ struct PartitionOfCommand: AdminConversation {
                 + "created with '--placement zone'. Then the default zone lies at the home, and "
                 + "each custom zone in the bucket that its name hashes to."
         ],
-        options: [
-            .value("container", .text("ID"), required: true, "The container"),
-            .value(
-                "environment", .choice(["development", "production"]), default: "development",
-                "The environment"),
+        options: PlaceOptions.all + [
             .value(
                 "owner", .text("USER"), required: true, "The owner: a user's record name"),
             .value("zone", .text("NAME"), "Only the partition of this zone"),

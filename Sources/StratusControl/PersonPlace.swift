@@ -7,13 +7,10 @@ import StratusRuntime
 
 /// A person in a container, as commands about somebody's storage name them.
 enum PersonPlace {
-    static let options: [OptionDefinition] = [
-        .value("email", .text("ADDRESS"), required: true, "The e-mail address of the person"),
-        .value("container", .text("ID"), required: true, "The container"),
-        .value(
-            "environment", .choice(["development", "production"]), default: "development",
-            "The environment"),
-    ]
+    static let options: [OptionDefinition] =
+        [
+            .value("email", .text("ADDRESS"), required: true, "The e-mail address of the person")
+        ] + PlaceOptions.all
 }
 
 extension AdminConversation {

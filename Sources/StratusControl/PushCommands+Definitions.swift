@@ -1,12 +1,6 @@
 import StratusCommandLine
 
 extension PushCommands {
-    private static let place: [OptionDefinition] = [
-        .value("container", .text("ID"), required: true, "The container"),
-        .value(
-            "environment", .choice(["development", "production"]), default: "development",
-            "The environment"),
-    ]
     private static let user: [OptionDefinition] = [
         .value("user", .text("NAME"), required: true, "The user's record name in the container")
     ]
@@ -30,7 +24,7 @@ extension PushCommands {
                                     + "second later. A key that replaces another of the same team "
                                     + "and name takes over what waits."
                             ],
-                            options: Self.place + Self.key + [
+                            options: PlaceOptions.all + Self.key + [
                                 .value(
                                     "key-file", .file, required: true, "The private key, PEM"),
                                 .value(
@@ -46,10 +40,20 @@ extension PushCommands {
                             ],
                             run: PushCommands.addKey),
                         ControlCommand(
-                            "list", "The container's keys", options: Self.place,
+                            "list", "The container's keys", options: PlaceOptions.all,
+                            examples: [
+                                .init(
+                                    "stratusctl push apns list --container iCloud.org.example.app",
+                                    "Which keys are there, and for which apps?")
+                            ],
                             run: PushCommands.listKeys),
                         ControlCommand(
-                            "remove", "Remove a key", options: Self.place + Self.key,
+                            "remove", "Remove a key", options: PlaceOptions.all + Self.key,
+                            examples: [
+                                .init(
+                                    "stratusctl push apns remove --container iCloud.org.example.app --team DEF123GHIJ --key-id ABC123DEFG",
+                                    "Once its successor has been added")
+                            ],
                             run: PushCommands.removeKey),
                         ControlCommand(
                             "check", "Send to a device that nobody has, and explain the answer",
@@ -57,11 +61,16 @@ extension PushCommands {
                                 "The answer proves the key, the team, the topic and the network. "
                                     + "The exit code says whether every key is good."
                             ],
-                            options: Self.place + [
+                            options: PlaceOptions.all + [
                                 .value("topic", .text("ID"), "Only keys of this topic"),
                                 .value(
                                     "apns-environment", .choice(["development", "production"]),
                                     "The host to ask; else the one of the environment"),
+                            ],
+                            examples: [
+                                .init(
+                                    "stratusctl push apns check --container iCloud.org.example.app --topic org.example.app",
+                                    "Does Apple take the key?")
                             ],
                             run: PushCommands.check),
                     ]),
@@ -70,7 +79,7 @@ extension PushCommands {
                     subcommands: [
                         ControlCommand(
                             "create", "Make the container's first key and print its public part",
-                            options: Self.place + [
+                            options: PlaceOptions.all + [
                                 .value(
                                     "contact", .text("URL"), required: true,
                                     "Whom a push service may write to: mailto: or https:")
@@ -85,7 +94,12 @@ extension PushCommands {
                             run: PushCommands.createVAPID),
                         ControlCommand(
                             "show", "The container's keys, without their secrets",
-                            options: Self.place,
+                            options: PlaceOptions.all,
+                            examples: [
+                                .init(
+                                    "stratusctl push vapid show --container iCloud.org.example.app",
+                                    "The public key, for the web page")
+                            ],
                             run: PushCommands.showVAPID),
                         ControlCommand(
                             "rotate", "Make the next key and print its public part",
@@ -93,8 +107,13 @@ extension PushCommands {
                                 "Browsers that subscribed with one of the last three keys before "
                                     + "it are still sent to. Others must subscribe again."
                             ],
-                            options: Self.place + [
+                            options: PlaceOptions.all + [
                                 .value("contact", .text("URL"), "Another contact than before")
+                            ],
+                            examples: [
+                                .init(
+                                    "stratusctl push vapid rotate --container iCloud.org.example.app",
+                                    "When the private key may be known")
                             ],
                             run: PushCommands.rotateVAPID),
                     ]),
@@ -104,6 +123,7 @@ extension PushCommands {
                         "Each node of a cluster sends for the databases that it leads. Ask each "
                             + "of them."
                     ],
+                    examples: [.init("stratusctl push status", "Does anything wait?")],
                     run: PushCommands.status),
                 ControlCommand(
                     "trace", "Recent pushes of this node: from a change to its verdict",
@@ -111,11 +131,16 @@ extension PushCommands {
                         "A node remembers its last 4,096 pushes, at most 2 MiB, until it ends. "
                             + "The node that leads a database sends for it: ask each of them."
                     ],
-                    options: Self.place + [
+                    options: PlaceOptions.all + [
                         .value("record", .text("NAME"), "Only pushes about this record"),
                         .value("event", .text("N"), "Only pushes about the event of this number"),
                         .value("user", .text("NAME"), "Only pushes to this user's devices"),
                         .value("limit", .integer(1...1_000), "Pushes to show (default: 100)"),
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl push trace --container iCloud.org.example.app --record note-1",
+                            "What became of a change?")
                     ],
                     run: PushCommands.trace),
                 ControlCommand(
@@ -125,7 +150,12 @@ extension PushCommands {
                             + "events of the user's databases since the device was last told or "
                             + "looked after; most events concern no subscription."
                     ],
-                    options: Self.place + Self.user,
+                    options: PlaceOptions.all + Self.user,
+                    examples: [
+                        .init(
+                            "stratusctl push devices --container iCloud.org.example.app --user _1f2e",
+                            "Is the device known?")
+                    ],
                     run: PushCommands.devices),
                 ControlCommand(
                     "send", "Send a text to one device of a user",
@@ -134,7 +164,7 @@ extension PushCommands {
                             + "tells of no change. The exit code says whether the provider took "
                             + "it."
                     ],
-                    options: Self.place + Self.user + [
+                    options: PlaceOptions.all + Self.user + [
                         .value("alert", .text("TEXT"), required: true, "What the device shows"),
                         .value(
                             "device", .text("NAME"),
@@ -153,7 +183,7 @@ extension PushCommands {
                             + "as it is now, and shows what stands in the way of each device. The "
                             + "exit code says whether a device would be told."
                     ],
-                    options: Self.place + Self.user + [
+                    options: PlaceOptions.all + Self.user + [
                         .value("record", .text("NAME"), required: true, "The record"),
                         .value("zone", .text("NAME"), "Its zone; else the default zone"),
                         .value(
@@ -163,12 +193,28 @@ extension PushCommands {
                             "change", .choice(["create", "update", "delete"]), default: "update",
                             "What would happen to it"),
                     ],
+                    examples: [
+                        .init(
+                            "stratusctl push explain --container iCloud.org.example.app --user _1f2e --record note-1",
+                            "Why does this person hear nothing?")
+                    ],
                     run: PushCommands.explain),
                 ControlCommand(
-                    "pause", "Send nothing for a container; changes wait", options: Self.place,
+                    "pause", "Send nothing for a container; changes wait",
+                    options: PlaceOptions.all,
+                    examples: [
+                        .init(
+                            "stratusctl push pause --container iCloud.org.example.app",
+                            "While many records are imported")
+                    ],
                     run: PushCommands.pause),
                 ControlCommand(
-                    "resume", "Send again", options: Self.place,
+                    "resume", "Send again", options: PlaceOptions.all,
+                    examples: [
+                        .init(
+                            "stratusctl push resume --container iCloud.org.example.app",
+                            "After the import")
+                    ],
                     run: PushCommands.resume),
             ])
     ]

@@ -12,10 +12,7 @@ struct SchemaCommands: AdminConversation {
     init(_ context: ControlContext) { self.context = context }
 
     func requireContainer() throws(AdminClient.Failure) {
-        let container = self.invocation.value("container")
-        guard ContainerReference.isName(container) else {
-            throw Failure(.usage, ContainerReference.refusal(of: container))
-        }
+        try PlaceOptions.require(self.invocation.value("container"))
     }
 
     func export() async throws(AdminClient.Failure) -> ExitCode {
@@ -34,11 +31,40 @@ struct SchemaCommands: AdminConversation {
 
     func promote() async throws(AdminClient.Failure) -> ExitCode {
         try self.requireContainer()
-        let isDry = self.invocation.flag("dry-run")
         let target =
             "/v1/containers/\(self.encoded("container"))/environments/production/schema/promote"
+        let look = try await self.ask("POST", target + "?dryRun=1")
+        let wanted: SchemaAnswer = try look.read()
+        guard !self.invocation.flag("dry-run"), !wanted.changes.isEmpty else {
+            return try self.changes(look, isDry: true, place: " in production")
+        }
+        try self.confirm(wanted)
         return try self.changes(
-            try await self.ask("POST", target + (isDry ? "?dryRun=1" : "")), isDry: isDry)
+            try await self.ask("POST", target), isDry: false, place: " in production")
+    }
+
+    /// Asks the person who typed the command, unless they confirmed it there.
+    private func confirm(_ wanted: SchemaAnswer) throws(AdminClient.Failure) {
+        let container = self.invocation.value("container")
+        if let confirmed = self.invocation["confirm"] {
+            return try ContainerCommands.confirm(confirmed, container)
+        }
+        let isAsked = Terminal.isTerminal(0) && Terminal.isTerminal(Terminal.errors)
+        var text = wanted.changes.map { $0 + "\n" }.joined()
+        if self.isJSON { text = "" }
+        guard isAsked, !self.isJSON else {
+            Terminal.write(text, to: Terminal.errors)
+            throw Failure(
+                .usage,
+                "this adds to production for good: repeat the container's name with '--confirm'; "
+                    + "nothing was changed")
+        }
+        Terminal.write(
+            text + "This adds to production for good. Type the container's name to go on: ",
+            to: Terminal.errors)
+        guard readLine() == container else {
+            throw Failure(.refused, "that is not '\(container)': nothing was changed")
+        }
     }
 
     private func put(isDry: Bool, isExisting: Bool) async throws(AdminClient.Failure) -> ExitCode {
@@ -62,15 +88,15 @@ struct SchemaCommands: AdminConversation {
         }
     }
 
-    private func changes(_ answer: AdminClient.Answer, isDry: Bool) throws(AdminClient.Failure)
-        -> ExitCode
+    private func changes(_ answer: AdminClient.Answer, isDry: Bool, place: String = "")
+        throws(AdminClient.Failure) -> ExitCode
     {
         try self.tell(answer) { (schema: SchemaAnswer) in
             self.tellCreation(schema.isCreated)
             let end =
                 schema.changes.isEmpty
-                ? "nothing to change: version \(schema.version) remains in force"
-                : isDry ? "nothing was changed" : "version \(schema.version) is in force"
+                ? "nothing to change: version \(schema.version) remains in force\(place)"
+                : isDry ? "nothing was changed" : "version \(schema.version) is in force\(place)"
             return (schema.changes + [end]).map { $0 + "\n" }.joined()
         }
     }

@@ -39,10 +39,8 @@ struct SchemaResetCommand: AdminConversation {
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
         try SchemaCommands(self.context).requireContainer()
-        guard self.invocation.value("environment") == "development" else {
-            throw Failure(.usage, "production is never reset")
-        }
-        let target = self.place("/schema/reset")
+        let target =
+            "/v1/containers/\(self.encoded("container"))/environments/development/schema/reset"
         if self.invocation.flag("dry-run") {
             let answer = try await self.ask("POST", target + "?dryRun=1")
             return try self.tell(answer) { Self.lines($0, end: "nothing was changed") }

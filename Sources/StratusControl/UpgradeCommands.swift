@@ -21,9 +21,11 @@ struct UpgradeCommands: AdminConversation {
         subcommands: [
             ControlCommand(
                 "status", "The release and feature level of every node, and the cluster's level",
+                examples: [.init("stratusctl upgrade status", "Which release does each node run?")],
                 run: UpgradeCommands.status),
             ControlCommand(
                 "check", "Check whether the upgrade can be finalised: exit code 1 if not",
+                examples: [.init("stratusctl upgrade check", "Before each node is restarted")],
                 run: UpgradeCommands.check),
             ControlCommand(
                 "finalise",
@@ -36,6 +38,9 @@ struct UpgradeCommands: AdminConversation {
                     .flag(
                         "anyway", nil,
                         "Finalise although nodes do not answer or the doctor finds problems")
+                ],
+                examples: [
+                    .init("stratusctl upgrade finalise", "Once every node runs the new release")
                 ],
                 run: UpgradeCommands.finalise),
         ])

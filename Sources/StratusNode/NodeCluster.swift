@@ -166,7 +166,9 @@ final class NodeCluster: Sendable {
                         receivers.admit(join, fingerprint, answer)
                     },
                     trouble: { peer, what in
-                        log.warning("a link", ["peer": .text(peer), "reason": .text(what)])
+                        log.warning(
+                            "a connection between nodes was refused",
+                            ["peer": .text(peer), "reason": .text(what)])
                     },
                     bulkBroke: { node in receivers.lostCopies(of: node) }))
         }

@@ -2,6 +2,7 @@ import StratusAdmin
 import StratusCluster
 import StratusConfiguration
 import StratusModel
+import StratusPlacement
 import StratusProcess
 import StratusRecords
 import StratusRuntime
@@ -143,7 +144,7 @@ final class NodeState: NodeControl {
             droppedLogLines: self.log.droppedCount, notReady: self.health.reasons,
             partitions: groups.map { group in
                 NodeStatus.Partition(
-                    name: "\(group.group)", applied: group.applied.raw,
+                    name: Self.name(of: group.group), applied: group.applied.raw,
                     durable: group.durable.raw, problem: group.problem ?? fault)
             })
         // A node with another value than its directory does not start.
@@ -152,6 +153,11 @@ final class NodeState: NodeControl {
         status.disk = room.space
         status.reserve = room.reserve
         return status
+    }
+
+    /// As every other answer names a partition.
+    private static func name(of group: GroupID) -> String {
+        PartitionID(group: group).map { "\($0.raw)" } ?? "system"
     }
 
     func configuration() -> [ConfiguredValue] { self.settings.withLock { $0 }.rows() }

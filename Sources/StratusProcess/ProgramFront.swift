@@ -11,7 +11,11 @@ package enum ProgramFront {
         version: @autoclosure () -> VersionText = Versions.common,
         _ body: (Invocation) -> ExitCode
     ) -> ExitCode {
-        let parser = CommandLineParser(definition, width: min(100, Terminal.width))
+        let parser = CommandLineParser(
+            definition, width: min(100, Terminal.width),
+            variables: Dictionary(
+                Terminal.environment.map { ($0.name, $0.value) },
+                uniquingKeysWith: { one, _ in one }))
         switch parser.parse(arguments) {
         case .help(let text):
             return Terminal.write(text) ? .success : .inputOutput

@@ -260,7 +260,7 @@ try:
     fresh_base = f"/database/1/{fresh}/development"
     fresh_all = [f"?ckAPIToken={fresh_token}&ckWebAuthToken={one}" for one in fresh_users]
     control("schema", "import", *trial, str(schema))
-    control("schema", "promote", "--container", fresh)
+    control("schema", "promote", "--container", fresh, "--confirm", fresh)
     more = work / "more.ckdb"
     more.write_text(schema.read_text().replace("label STRING QUERYABLE,", "label STRING QUERYABLE, weight INT64,"))
     say(control("schema", "import", *trial, str(more)).returncode == 0, "a field that production does not have")

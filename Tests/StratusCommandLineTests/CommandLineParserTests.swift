@@ -163,6 +163,46 @@ import Testing
         #expect(error.description.hasSuffix("--help' to see what there is."), "\(row.name)")
     }
 
+    @Test func `a variable stands for an option that is absent`() {
+        let program = CommandDefinition(
+            "tool", "Does things",
+            options: [
+                .value("place", .text("ID"), variable: "TOOL_PLACE", required: true, "Where"),
+                .value("count", .integer(1...9), default: "2", variable: "TOOL_COUNT", "How many"),
+            ])
+        func parse(_ words: [String], _ variables: [String: String]) -> CommandLineParser.Request {
+            CommandLineParser(program, variables: variables).parse(words)
+        }
+        func values(_ words: [String], _ variables: [String: String]) -> [String?] {
+            guard case .run(let invocation) = parse(words, variables) else { return [] }
+            return [invocation["place"], invocation["count"]]
+        }
+        #expect(values([], ["TOOL_PLACE": "here"]) == ["here", "2"])
+        #expect(values(["--place", "there"], ["TOOL_PLACE": "here"]) == ["there", "2"])
+        #expect(values(["--place", "x"], ["TOOL_COUNT": "7"]) == ["x", "7"])
+        for (variables, says) in [
+            (["TOOL_PLACE": ""], "'--place ID' is required, or the variable TOOL_PLACE"),
+            (["TOOL_PLACE": "x", "TOOL_COUNT": "0"], "TOOL_COUNT wants a whole number"),
+        ] {
+            guard case .refused(let error) = parse([], variables) else {
+                Issue.record("\(variables) was taken")
+                continue
+            }
+            #expect(error.description.contains(says), "\(error)")
+        }
+        guard case .help(let text) = parse(["--help"], [:]) else { return }
+        #expect(text.contains("(required) (or TOOL_PLACE)"), "\(text)")
+    }
+
+    @Test func `a command's own options come before those of the program`() throws {
+        guard case .help(let text) = CommandLineParser(Self.program).parse(["serve", "--help"])
+        else { return }
+        let own = try #require(text.firstRange(of: "--config FILE  "))
+        let common = try #require(text.firstRange(of: "Options of every command:"))
+        let program = try #require(text.firstRange(of: "--json  "))
+        #expect(own.lowerBound < common.lowerBound && common.lowerBound < program.lowerBound)
+    }
+
     @Test func `help wins over everything that is missing`() {
         let parser = CommandLineParser(Self.program)
         guard case .help(let text) = parser.parse(["serve", "--help", "--nonsense"]) else {

@@ -191,13 +191,14 @@ struct RecoveryReport {
         }
         if plan.lines.contains(where: { $0.fate != .lives }) {
             let ends = fromHere.compactMap { salvage.replicas[$0] }.filter { $0.index > .zero }
-            let oldest = ends.map(\.time.milliseconds).min().map {
-                " The replicas here end at \(WallTime.text($0)) or later."
+            // The oldest end says nothing: it is that of a partition to which nobody wrote.
+            let newest = ends.map(\.time.milliseconds).filter { $0 > 0 }.max().map {
+                " The newest write in the replicas here is from \(WallTime.text($0))."
             }
             lines += [
                 "",
                 "Writes acknowledged by \(names(lost)) that the remaining replicas do not have are "
-                    + "lost; nobody can tell how many." + (oldest ?? ""),
+                    + "lost; nobody can tell how many." + (newest ?? ""),
                 "Clients of these partitions fetch their zones from the beginning. Revocations, "
                     + "deletions and schema changes",
                 "of the last moments may be undone: check schemas and sessions. The nodes compare "

@@ -29,6 +29,7 @@ import Testing
         ("POST /v1/cluster/nodes/a/remove", ErrorAnswer.self),
         ("POST /v1/cluster/partitions/0/leader", LeaderAnswer.self),
         ("GET /v1/containers", Listing<ContainerAnswer>.self),
+        ("GET /v1/containers/iCloud.a", Listing<ContainerAnswer>.self),
         ("GET \(place)", ContainerDetails.self), ("POST \(place)", ContainerAnswer.self),
         ("POST \(place)/erasure", RemovalAnswer.self), ("GET \(place)/usage", UsageAnswer.self),
         ("GET \(place)/places", Listing<PlaceAnswer>.self),
@@ -126,6 +127,34 @@ import Testing
         for one in ControlProgram.definition.subcommands { walk(one, [one.name]) }
         #expect(ControlCommand.run(["nothing"], in: ControlProgram.commands) == nil)
         #expect(ControlCommand.run(["status", "more"], in: ControlProgram.commands) == nil)
+    }
+
+    /// An example says more than a list of options. Each is understood as it stands.
+    @Test func `every command has an example that the parser takes`() {
+        func leaves(_ definition: CommandDefinition, _ path: [String])
+            -> [(path: [String], definition: CommandDefinition)]
+        {
+            definition.subcommands.isEmpty
+                ? [(path, definition)]
+                : definition.subcommands.flatMap { leaves($0, path + [$0.name]) }
+        }
+        let parser = CommandLineParser(
+            ControlProgram.definition,
+            variables: ["STRATUSCTL_CONTAINER": "iCloud.a", "STRATUSCTL_ENVIRONMENT": "production"])
+        for (path, definition) in ControlProgram.definition.subcommands.flatMap({
+            leaves($0, [$0.name])
+        }) {
+            #expect(!definition.examples.isEmpty, "\(path)")
+            for example in definition.examples where example.command.hasPrefix("stratusctl") {
+                let words = example.command.prefix { $0 != ">" && $0 != "|" }
+                    .replacing("'", with: "").split(separator: " ").dropFirst().map(String.init)
+                guard case .run(let invocation) = parser.parse(words) else {
+                    Issue.record("\(example.command): \(parser.parse(words))")
+                    continue
+                }
+                #expect(invocation.path == path, "\(example.command)")
+            }
+        }
     }
 
     /// A command without a case would change unseen.

@@ -14,7 +14,7 @@ enum AnswerSamples {
         "GET /readyz": ["ready\n"],
         "GET /metrics": ["stratus_ready 1\n"],
         "GET /v1/status": [
-            #"{"version":"0.1.0","libraries":[{"name":"SQLite","version":"3.40.1"}],"ready":false,"notReady":[{"component":"replicas","reason":"partition 3 has no leader"}],"warnings":[{"component":"disk","reason":"99 MiB are left"}],"freeBytes":104857600,"diskBytes":10737418240,"reserveBytes":1073741824,"startedAt":"2024-03-05T09:30:00.000Z","uptimeSeconds":93784.25,"dataDirectory":"/d","sealed":true,"clientURLs":["http://h:1","http://h:3"],"adminURL":"http://h:2","residentBytes":52428800,"requestsInFlight":4,"droppedLogLines":5,"partitions":[{"name":"g1","applied":7,"durable":6},{"name":"g2","applied":0,"durable":0,"problem":"it is torn"}]}"#
+            #"{"version":"0.1.0","libraries":[{"name":"SQLite","version":"3.40.1"}],"ready":false,"notReady":[{"component":"replicas","reason":"partition 3 has no leader"}],"warnings":[{"component":"disk","reason":"99 MiB are left"}],"freeBytes":104857600,"diskBytes":10737418240,"reserveBytes":1073741824,"startedAt":"2024-03-05T09:30:00.000Z","uptimeSeconds":93784.25,"dataDirectory":"/d","sealed":true,"clientURLs":["http://h:1","http://h:3"],"adminURL":"http://h:2","residentBytes":52428800,"requestsInFlight":4,"droppedLogLines":5,"partitions":[{"name":"0","applied":7,"durable":6},{"name":"1","applied":0,"durable":0,"problem":"it is torn"}]}"#
         ],
         "GET /v1/config": [
             #"{"configuration":[{"key":"client.listen","value":["127.0.0.1:8080"],"origin":"stratus.json5:3:5","reloads":false},{"key":"log.level","value":"info","origin":"default","reloads":true},{"key":"keys.sealingMaster","value":null,"origin":"default","reloads":true}]}"#
@@ -94,6 +94,9 @@ enum AnswerSamples {
     static let containers: [String: [String]] = [
         "GET /v1/containers": [
             #"{"containers":[\#(descriptor)},{"container":"iCloud.b","environment":"production","state":"active","created":"2024-03-05T09:30:00.000Z","generation":1,"buckets":1,"placement":"whole"}]}"#
+        ],
+        "GET /v1/containers/iCloud.a": [
+            #"{"containers":[{"container":"iCloud.a","environment":"development","state":"active","created":"2024-03-05T09:30:00.000Z","generation":1,"buckets":1,"placement":"whole"},{"container":"iCloud.a","environment":"production","state":"erased","created":"2024-03-05T09:30:00.000Z","deleted":"2024-03-06T09:30:00.000Z","generation":2,"buckets":1,"placement":"whole"}]}"#
         ],
         "GET \(container)": [
             descriptor + #","schemaVersion":7,"recordTypes":3,"tokens":2,"keys":1,"users":5}"#

@@ -165,7 +165,7 @@ import Testing
             nodes.map { ClusterControlCommands.lastHeard($0, in: page) }
                 == ["now", "now", "41 s ago", "never"])
         let text = ClusterControlCommands.nodes(page, nil)
-        #expect(text.contains("LAST HEARD") && text.contains("41 s ago"))
+        #expect(text.contains("HEARD") && text.contains("41 s ago"))
         for (seconds, words) in [
             (4, "now"), (5, "5 s ago"), (119, "119 s ago"), (120, "2 min ago"),
             (7_199, "119 min ago"),

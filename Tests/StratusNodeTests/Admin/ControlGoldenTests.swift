@@ -22,7 +22,8 @@ import Testing
         }
     }
 
-    private static let place = "--container iCloud.a"
+    private static let container = "--container iCloud.a"
+    private static let place = container + " --environment development"
     private static let email = "--email ann@b.c"
     private static let person = email + " " + place
     private static let key = "--team DEF123GHIJ --key-id ABC123DEFG"
@@ -33,7 +34,8 @@ import Testing
         + Self.keyCases + Self.pushCases
 
     static let nodeCases = [
-        Case("status"), Case("ready"), Case("alive"), Case("metrics"),
+        Case("status"), Case("status --partitions", "status-partitions"), Case("ready"),
+        Case("alive"), Case("metrics"),
         Case(
             "ready", "ready-refused",
             ["GET /readyz": ["503 not ready\nlog: a sync failed\ndisk: it is full\n"]]),
@@ -92,6 +94,7 @@ import Testing
 
     static let clusterCases = [
         Case("cluster status"), Case("node list"), Case("partition list"),
+        Case("node list --removed", "node-list-removed"),
         Case(
             "cluster status", "cluster-status-old",
             [
@@ -139,6 +142,14 @@ import Testing
         Case(
             "container create \(place) --placement zone --zone-buckets 8", "container-create-zone"),
         Case("container list"), Case("container show \(place)"),
+        Case("container show \(container)", "container-show-one-environment"),
+        Case(
+            "container show \(container)", "container-show-both-environments",
+            ["GET /v1/containers/iCloud.a": [Self.both]]),
+        Case(
+            "token list \(container)", "token-list-none",
+            ["GET /v1/containers/iCloud.a": [#"{"containers":[]}"#]]),
+        Case("container show --container naïve", "container-show-unnameable"),
         Case("container usage \(place)"),
         Case("container usage \(place) --all", "container-usage-all"),
         Case("container audit \(place)"),
@@ -154,11 +165,18 @@ import Testing
                 ]
             ]),
         Case("schema diff \(place) DIR/a.ckdb", "schema-diff"),
-        Case("schema promote \(place)"),
-        Case("schema promote \(place) --dry-run", "schema-promote-dry"),
-        Case("schema reset \(place) --confirm iCloud.a"),
-        Case("schema reset \(place) --dry-run", "schema-reset-dry"),
+        Case("schema promote \(container) --confirm iCloud.a"),
+        Case("schema promote \(container)", "schema-promote-unconfirmed"),
+        Case("schema promote \(container) --confirm b", "schema-promote-other"),
+        Case("schema promote \(container) --dry-run", "schema-promote-dry"),
+        Case("schema reset \(container) --confirm iCloud.a"),
+        Case("schema reset \(container) --dry-run", "schema-reset-dry"),
     ]
+
+    private static let both = [
+        #"{"containers":[{"container":"iCloud.a","environment":"development","state":"active"},"#,
+        #"{"container":"iCloud.a","environment":"production","state":"active"}]}"#,
+    ].joined()
 
     static let peopleCases = [
         Case("token create \(place) --name web --origins https://a.b,https://c.d --names"),

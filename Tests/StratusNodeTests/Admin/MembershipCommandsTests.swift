@@ -49,6 +49,20 @@ import Testing
         return cluster
     }
 
+    @Test func `a move that is refused says which node is in its way`() async throws {
+        for (from, to, says) in [
+            ("node-1", "node-4", "'node-4' has a replica of the partition already"),
+            ("node-9", "node-4", "there is no node 'node-9'"),
+        ] {
+            let cluster = try Self.cluster(.refused(SystemRefusal(.moveImpossible)))
+            let (status, json) = try await self.send(
+                "/v1/cluster/partitions/1/move", #"{"from":"\#(from)","to":"\#(to)"}"#, to: cluster,
+                method: "POST")
+            #expect(status >= 400, "\(from)")
+            #expect(json["error"]?["reason"]?.string == says, "\(from)")
+        }
+    }
+
     @Test func `every change becomes the command that it means`() async throws {
         let cases: [(String, String, String, SystemCommand)] = [
             (

@@ -15,9 +15,15 @@ import Testing
         #expect(bare.errors.contains("'--token-file', or in STRATUSCTL_TOKEN_FILE"), "\(bare)")
         let clients = try await Program.run("stratusctl", ["--node", dev.text("url"), "status"])
         #expect(clients.errors.contains("not as the administrators' listener does"), "\(clients)")
+        let secure = try await Program.run(
+            "stratusctl",
+            ["--node", "https" + dev.text("adminURL").dropFirst("http".count), "status"])
+        #expect(secure.code == ExitCode.usage.rawValue, "\(secure)")
+        #expect(secure.errors.contains("speaks HTTP without TLS: write http://"), "\(secure)")
         let container = dev.text("container")
         let confirm = try await dev.control(
-            "container", "delete", "--container", container, "--confirm", "other")
+            "container", "delete", "--container", container, "--environment", "development",
+            "--confirm", "other")
         #expect(confirm.code == ExitCode.usage.rawValue)
         #expect(confirm.errors.contains("'--confirm' must repeat"), "\(confirm)")
         for words in [["token", "list"], ["key", "list"]] {

@@ -110,7 +110,9 @@ import Testing
         #expect(
             try await dev.control("schema", "import", "--container", container, schema).code == 0)
         #expect(
-            try await dev.control("schema", "promote", "--container", container).code == 0)
+            try await dev.control(
+                "schema", "promote", "--container", container, "--confirm", container
+            ).code == 0)
         #expect(try await dev.control("log-level", "set", "warning").code == 0)
         let trail = try await dev.control("audit").output
         for entry in ["schema import", "schema promote", "log-level set"] {

@@ -111,6 +111,16 @@ import Testing
                 self.certificates + "/authority.pem", "status",
             ])
         #expect(other.code != 0)
+        // The other scheme is named, and so is a file that is none.
+        let plain = try await Program.run(
+            "stratusctl", ["--node", "http" + remote.url.dropFirst("https".count), "status"])
+        #expect(plain.code == ExitCode.usage.rawValue, "\(plain)")
+        #expect(plain.errors.contains("speaks TLS: write https://"), "\(plain)")
+        let empty = try self.directory.write("empty.pem", "")
+        let nothing = try await Program.run(
+            "stratusctl", ["--node", remote.url, "--authority", empty, "status"])
+        #expect(nothing.code == ExitCode.malformedInput.rawValue, "\(nothing)")
+        #expect(nothing.errors.contains("empty.pem' holds no certificate"), "\(nothing)")
         // The trail has the certificate's name.
         #expect(try await remote.control(["log-level", "set", "info"], as: "ben").code == 0)
         let trail = try await remote.control(["audit"])
