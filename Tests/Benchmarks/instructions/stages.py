@@ -29,7 +29,7 @@ RULES = [(stage, re.compile(pattern)) for stage, pattern in [
     ("links", r"StratusCluster .*(Link|Peer|Stream|Frame|Envelope)|StratusTLS"),
     ("hops", r"StratusCluster"),
     ("consensus and log", r"StratusConsensus|StratusStorage .*(Log|Segment|Tail|BatchEncoder|Queued)"),
-    ("rows", r"StratusStorage"),
+    ("rows", r"StratusStorage|StratusRows"),
     ("SQLite", r"StratusSQLite"),
     ("records", r"StratusRecords|StratusQuery"),
     ("model", r"StratusModel"),
