@@ -157,7 +157,7 @@ let package = Package(
         .target(
             name: "StratusIdentity",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusModel", "StratusCoding", "StratusRows", "StratusRecords", "StratusHTTP",
                 "StratusSealing", "StratusRuntime", "StratusCluster",
             ], swiftSettings: house + release),
         .target(
@@ -167,8 +167,8 @@ let package = Package(
         .target(
             name: "StratusContainers",
             dependencies: [
-                "StratusAdminModel", "StratusModel", "StratusQuery", "StratusRecords",
-                "StratusHTTP", "StratusRuntime",
+                "StratusAdminModel", "StratusModel", "StratusCoding", "StratusRows",
+                "StratusQuery", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
@@ -190,8 +190,9 @@ let package = Package(
         .target(
             name: "StratusNode",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusPlacement", "StratusStorage", "StratusAssets", "StratusCluster",
+                "StratusModel", "StratusCoding", "StratusRows", "StratusRecords", "StratusHTTP",
+                "StratusRuntime", "StratusPlacement", "StratusStorage", "StratusAssets",
+                "StratusCluster",
                 "StratusIdentity", "StratusPush", "StratusContainers", "StratusGateway",
                 "StratusAdmin", "StratusTLS", "StratusSealing", "StratusHTTP2", "StratusSQLite",
                 "StratusCommandLine", "StratusProcess", "StratusConfiguration",
@@ -356,7 +357,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "CShims", "StratusModel", "StratusCoding", "StratusPlacement", "StratusHTTP",
+                "CShims", "StratusModel", "StratusCoding", "StratusRows", "StratusPlacement",
+                "StratusHTTP",
                 "StratusHTTP2",
                 "StratusSealing", "StratusStorage", "StratusQuery", "StratusRecords",
                 "StratusIdentity",

@@ -89,7 +89,10 @@ package enum BodyCoding {
         }
     }
 
-    /// Whether the first page of a body's row says that it is lost.
+    /// The first bytes of a body's row, which say whether it is lost.
+    package static let lostHeadSize = 2
+
+    /// Whether the first page of a body's row, or its head, says that it is lost.
     package static func isLost(firstPage: Bytes) throws(DecodingError) -> Bool {
         var reader = ByteReader(firstPage)
         try Self.version(&reader)

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 
 /// Reads and writes for archives and erasures, as Stratus itself, by the same commands as any
 /// client.
@@ -107,22 +108,18 @@ struct ArchiveReader: Sendable {
         return page
     }
 
-    /// Files that are sealed under older keys.
-    func olderFiles(_ ask: OlderFilesAsk) async throws -> OlderFiles {
-        guard
-            case .olderFiles(let page) = try await self.ask(
-                .olderFiles(ask), at: .database(ask.database))
-        else { throw RouteError.refused("no files where some were asked for") }
-        return page
+    func ask<Question: DatabaseQuestion>(_ question: Question) async throws -> Question.Answer {
+        try await self.store.ask(question, within: Self.patience)
     }
 
-    /// Records with values that are sealed under old keys.
-    func sealedRecords(_ ask: SealedAsk) async throws -> SealedPage {
-        guard
-            case .sealedRecords(let page) = try await self.ask(
-                .sealedRecords(ask), at: .database(ask.database))
-        else { throw RouteError.refused("no records where some were asked for") }
-        return page
+    /// - Throws: where it is refused, too.
+    func submit<Operation: DatabaseOperation<RecordState>>(_ operation: Operation) async throws
+        -> Operation.Outcome
+    {
+        switch try await self.store.submit(operation, within: Self.patience) {
+        case .success(let outcome): return outcome
+        case .failure(let refusal): throw RouteError.refused("\(refusal.reason)")
+        }
     }
 
     func zones(of database: DatabaseID) async throws -> [String] {

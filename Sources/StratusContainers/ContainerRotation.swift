@@ -3,6 +3,7 @@ import StratusCoding
 import StratusIdentity
 package import StratusModel
 import StratusRecords
+import StratusRows
 
 /// Gives a container a newer key and wraps the keys of its databases anew under it, while clients
 /// go on. Each call of ``next()`` does a bounded piece.
@@ -141,17 +142,13 @@ package struct ContainerRotation: Sendable {
         }
         guard let (older, newest) = self.pair else { return }
         let (store, keys) = (self.store, self.keys)
-        let query = RecordQuery(
-            principal: Principal(kind: .system),
-            .wrappedKeys(
-                WrappedKeysAsk(container: self.container, check: older.check, after: after)))
+        let ask = WrappedKeysAsk {
+            $0.container = self.container
+            $0.check = older.check
+            $0.after = after
+        }
         let page = try await self.retries.run {
-            let answer = try await store.router.read(
-                query.enveloped(), at: group, deadline: store.world.now + Self.patience)
-            guard case .wrappedKeys(let page) = try RecordAnswer(decoding: answer.body) else {
-                throw RouteError.refused("an answer of another kind")
-            }
-            return page
+            try await store.ask(ask, at: group, within: Self.patience)
         }
         self.foundCount += page.items.count
         for item in page.items {

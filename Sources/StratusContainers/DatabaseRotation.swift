@@ -3,6 +3,7 @@ import StratusCoding
 import StratusIdentity
 package import StratusModel
 import StratusRecords
+import StratusRows
 import StratusSealing
 
 /// Gives every database of a container a newer key, and seals its encrypted fields and its files
@@ -165,9 +166,7 @@ package struct DatabaseRotation: Sendable {
         case .end(let database, let version, let keptFileCount):
             self.progress.keptFileCount += keptFileCount
             let resealed = try await self.submit(
-                .retireKeys(
-                    RetireKeys(database: database, below: keptFileCount == 0 ? version : 0)),
-                to: database)
+                RetireKeys(database) { $0.below = keptFileCount == 0 ? version : 0 })
             self.progress.olderKeyCount += Int(clamping: resealed.olderKeyCount)
         case .finish:
             try await self.retries.run { [note] in try await note?.remove() }
@@ -251,8 +250,12 @@ package struct DatabaseRotation: Sendable {
     ) async throws {
         let (reader, keys) = (self.reader, self.keys)
         let (page, opened, sealer) = try await self.retries.run {
-            let page = try await reader.sealedRecords(
-                SealedAsk(database: database, zone: zone, after: after, below: version))
+            let page = try await reader.ask(
+                SealedRecordsAsk(database) {
+                    $0.zone = zone
+                    $0.after = after
+                    $0.below = version
+                })
             return (
                 page, try await keys.open(page.records) { _ in database },
                 try await keys.fieldSealer(version, of: database)
@@ -270,8 +273,10 @@ package struct DatabaseRotation: Sendable {
         var count = 0
         for part in Self.parts(items) {
             let resealed = try await self.submit(
-                .resealFields(ResealFields(database: database, zone: zone, items: part)),
-                to: database)
+                ResealFields(database) {
+                    $0.zone = zone
+                    $0.items = part
+                })
             count += Int(clamping: resealed.count)
         }
         self.progress.recordCount += count
@@ -304,7 +309,11 @@ package struct DatabaseRotation: Sendable {
             let place = FieldPlace(zone: zone, record: record.name, field: field.name)
             fields.append(Field(name: field.name, value: sealer.seal(value, at: place)))
         }
-        return ResealFields.Item(record: record.name, tag: record.tag, fields: fields)
+        return ResealFields.Item {
+            $0.record = record.name
+            $0.tag = record.tag
+            $0.fields = fields
+        }
     }
 
     /// The items of one command each: one at least, and no more bytes than an entry should have.
@@ -326,14 +335,10 @@ package struct DatabaseRotation: Sendable {
     }
 
     /// It may be carried out twice: a record that has changed is left as it is.
-    private func submit(_ command: RecordCommand, to database: DatabaseID) async throws
-        -> ResealedFields
+    private func submit<Operation: DatabaseOperation<RecordState>>(_ operation: Operation)
+        async throws -> ResealedFields where Operation.Outcome == ResealedFields
     {
-        try await self.retries.run { [store] in
-            guard case .resealed(let resealed) = try await store.submit(command, to: database)
-            else { throw RouteError.refused("an outcome of another kind") }
-            return resealed
-        }
+        try await self.retries.run { [reader] in try await reader.submit(operation) }
     }
 
     // MARK: Files
@@ -357,8 +362,11 @@ package struct DatabaseRotation: Sendable {
 
     private mutating func list(_ pass: FilePass, in database: DatabaseID) async throws {
         let page = try await self.retries.run { [reader] in
-            try await reader.olderFiles(
-                OlderFilesAsk(database: database, after: pass.after, below: pass.version))
+            try await reader.ask(
+                OlderFilesAsk(database) {
+                    $0.after = pass.after
+                    $0.below = pass.version
+                })
         }
         var next = pass
         var files: [AssetID] = []

@@ -38,6 +38,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold
+    case operationReadsPastItsForm, outcomeOfOtherKind
     case restatedReferenceNotRenewed, forgottenZoneExpiresNothing, midwayTokenTrusted
     // Zones in buckets.
     case zoneBeforeBit, maskFromMemory, oldCountsMask, cutPageAdvances

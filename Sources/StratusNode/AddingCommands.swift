@@ -1,5 +1,6 @@
 package import StratusModel
 import StratusRecords
+import StratusRows
 
 /// Decides which commands may add rows to a partition: those are refused while the disk has no more
 /// than its reserve. Everything else continues: deletions, the work of jobs and mail, sessions of
@@ -8,6 +9,9 @@ package enum AddingCommands {
     package static func contains(_ command: Command) -> Bool {
         switch command.kind {
         case .records:
+            if let operation = RecordState.operations.operation(in: command) {
+                return operation.adds
+            }
             guard
                 let records = try? RecordCommand(
                     decoding: command.body, container: command.container)
@@ -37,10 +41,9 @@ package enum AddingCommands {
         case .schema(.install), .continueJobs, .eraseDatabase, .recover, .auditLinks,
             .followNews:
             false
-        // Without its key nothing could be read that a database holds already.
-        case .putKey, .loseBody, .findBody, .resealFields, .rewrapKey, .forgetOutcomes: false
+        case .loseBody, .findBody, .forgetOutcomes: false
         // What it names is stored already, and the copies of the older body go.
-        case .replaceBody, .retireKeys: false
+        case .replaceBody: false
         // The creation that follows it is refused.
         case .noteBuckets: false
         case .modifyDocuments(let modify):

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 
 /// What a piece of the storage thread's work is called in a report: its kind alone, so that pieces
 /// of the same kind have the same name.
@@ -14,6 +15,9 @@ enum PieceName {
     }
 
     private static func of(_ query: Query) -> String {
+        if let (question, _) = RecordState.questions.question(in: query) {
+            return "\(type(of: question))"
+        }
         guard query.kind == .records, let asked = try? RecordQuery(decoding: query.body) else {
             return "\(query.kind)"
         }
@@ -26,7 +30,12 @@ enum PieceName {
             return "nothing"
         }
         guard largest.kind == .command, let command = try? Command(decoding: largest.payload),
-            command.kind == .records,
+            command.kind == .records
+        else { return "\(largest.kind)" }
+        if let operation = RecordState.operations.operation(in: command) {
+            return "\(type(of: operation))"
+        }
+        guard
             let meant = try? RecordCommand(
                 decoding: command.body, container: command.container)
         else { return "\(largest.kind)" }

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Synchronization
 
@@ -116,6 +117,10 @@ final class ThreadWatch: Sendable {
     }
 
     private static func text(_ query: Query) -> String {
+        if let (question, asker) = RecordState.questions.question(in: query) {
+            let what = question.namedDatabase.map { " of \(Self.text($0))" } ?? ""
+            return "\(type(of: question))\(what) for \(asker.kind) '\(asker.userRecordName)'"
+        }
         guard query.kind == .records, let asked = try? RecordQuery(decoding: query.body) else {
             return "a read of kind \(query.kind)"
         }
@@ -138,7 +143,6 @@ final class ThreadWatch: Sendable {
         case .news(let ask): return "news of \(Self.text(ask.database)) \(who)"
         case .schema(let container): return "the schema of \(container.container)"
         case .asset(let asset): return "a look for \(asset)"
-        case .key(let ask): return "a look for a key of \(Self.text(ask.database))"
         case .buckets(let ask): return "the buckets in use of \(Self.text(ask.database)) \(who)"
         case .keyValues(let ask): return "key values of \(Self.text(ask.database)) \(who)"
         case .keyValueDevices(let database):
@@ -150,12 +154,6 @@ final class ThreadWatch: Sendable {
         case .bodies: return "a look at the rows of files"
         case .databaseFiles: return "a list of a database's files"
         case .assetRows: return "an audit of the rows of files"
-        case .olderFiles(let ask):
-            return "files of \(Self.text(ask.database)) that are sealed under older keys"
-        case .wrappedKeys(let ask):
-            return "keys of databases of \(ask.container.container)"
-        case .sealedRecords(let ask):
-            return "records of \(Self.text(ask.database)) that are sealed under old keys"
         }
     }
 

@@ -3,6 +3,7 @@
 import StratusCoding
 import StratusModel
 import StratusPlacement
+import StratusRows
 
 @testable import StratusQuery
 @testable import StratusRecords
@@ -22,6 +23,8 @@ public func fuzzCommand(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         bytes, { b throws(DecodingError) in try RecordCommand(decoding: b, container: container) },
         { $0.encoded() })
     check(bytes, { b throws(DecodingError) in try RecordQuery(decoding: b) }, { $0.encoded() })
+    for row in RecordState.operations.rows { fuzz(row.type, bytes, container) }
+    for row in RecordState.questions.rows { fuzz(row.type, bytes) }
     if bytes.count > 1, let operation = RecordCommand.Kind(rawValue: bytes[1]) {
         check(
             bytes, { b throws(DecodingError) in try RecordOutcome(decoding: b) },
@@ -33,4 +36,31 @@ public func fuzzCommand(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     _ = try? RecordAnswer(decoding: bytes)
     _ = try? QueryPosition(decoding: bytes, for: 0)
     return 0
+}
+
+private func fuzz<Operation: PartitionOperation>(
+    _ type: Operation.Type, _ bytes: Bytes, _ container: ContainerReference
+) {
+    check(
+        bytes, { b throws(DecodingError) in try Operation(decoding: b, container: container) },
+        { $0.encoded() })
+    check(
+        bytes, { b throws(DecodingError) in try Operation.result(decoding: b) },
+        { Operation.encoded($0) })
+}
+
+private func fuzz<Question: PartitionQuestion>(_ type: Question.Type, _ bytes: Bytes) {
+    let asker = Principal(kind: .system)
+    check(
+        bytes,
+        { b throws(DecodingError) in
+            let question = try Question(decoding: b)
+            guard question.namedDatabase?.container.container != "" else {
+                throw DecodingError(.malformed, at: 0)
+            }
+            return question
+        }, { $0.encoded(as: asker) })
+    check(
+        bytes, { b throws(DecodingError) in try Question.result(decoding: b) },
+        { Question.encoded($0) })
 }

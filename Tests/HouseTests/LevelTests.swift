@@ -6,7 +6,8 @@ import Testing
 
     /// Modules whose encodings leave the process. The rest encodes for clients.
     static let modules: Set = [
-        "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusQuery",
+        "StratusModel", "StratusCoding", "StratusRows", "StratusPlacement", "StratusConsensus",
+        "StratusQuery",
         "StratusRecords", "StratusStorage", "StratusCluster", "StratusIdentity",
         "StratusDoubles", "StratusSimulation",
     ]
@@ -50,7 +51,7 @@ import Testing
         var declared: Set<String> = []
         var encoders: [(type: String, path: String)] = []
         let head =
-            /(?:struct|enum|class|actor|extension) ([A-Za-z0-9_.]+)(?:<[^>]*>)?(?:: ([^{]*))?/
+            /(?:struct|enum|class|actor|extension|protocol) ([A-Za-z0-9_.]+)(?:<[^>]*>)?(?:: ([^{]*))?/
         let encoder = /func (encode|encoded[A-Za-z]*|encode[A-Z][A-Za-z]*)\(/
         for file in files {
             // The types around a line, by how deep each is indented.

@@ -34,7 +34,9 @@ import Testing
         #expect(families.count > 20)
         for (family, numbers) in families
         where !family.hasSuffix("version") && Self.exempt[family] == nil {
-            let missing = numbers.filter { !Self.isMade($0, in: files) }
+            let missing = numbers.filter {
+                !Self.isMade($0, in: files) && !Self.isType($0, in: files)
+            }
             #expect(missing.isEmpty, "\(family): made by nothing but tests: \(missing)")
         }
     }
@@ -61,6 +63,22 @@ import Testing
                 match.output.2.matches(of: /\d+: "([^"]+)"/).map { String($0.output.1) }
             )
         }
+    }
+
+    /// Whether the number belongs to an operation or a question that is a type, which a file makes
+    /// that neither declares it nor lists it in a table.
+    private static func isType(_ number: String, in files: [SourceFile]) -> Bool {
+        let words = number.split { $0 == " " || $0 == "-" }
+        let name = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        for type in [name, name + "Ask"]
+        where files.contains(where: { $0.path.hasSuffix("/\(type).swift") }) {
+            return files.contains {
+                !$0.path.hasSuffix("/\(type).swift")
+                    && ($0.text.contains(" \(type)(") || $0.text.contains("(\(type)(")
+                        || $0.text.contains(" \(type) {"))
+            }
+        }
+        return false
     }
 
     /// Whether a file that neither declares the case nor decodes it uses its name, other than to

@@ -6,6 +6,7 @@ import StratusIdentity
 import StratusModel
 import StratusQuery
 import StratusRecords
+import StratusRows
 import Synchronization
 import Testing
 import WireScenarios
@@ -60,25 +61,25 @@ import WireScenarios
 
         /// Gives the database another key and destroys the first, as a rotation does in the end.
         func destroyFirstKey() async throws {
-            let key = WrappedKey(
-                wrapped: Bytes(repeating: 0xAB, count: 60), wrappingVersion: 1,
-                check: [1, 2, 3, 4])
-            for command in [
-                RecordCommand.putKey(PutKey(database: self.database, version: 2, key: key)),
-                .retireKeys(RetireKeys(database: self.database, below: 2)),
-            ] {
-                let outcome = try await self.wire.router.submit(
-                    command.enveloped(
-                        container: self.database.container,
-                        identity: self.wire.world.drawIdentity(), deadlineMilliseconds: .max,
-                        schemaVersion: 0,
-                        principal: Principal(kind: .system)),
-                    to: .database(self.database), deadline: self.wire.world.now)
-                switch try RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
-                case .key, .resealed: continue
-                case let other: Issue.record("\(other)")
-                }
+            let put = PutKey(self.database) {
+                $0.version = 2
+                $0.key.wrapped = Bytes(repeating: 0xAB, count: 60)
+                $0.key.wrappingVersion = 1
+                $0.key.check = [1, 2, 3, 4]
             }
+            _ = try await self.submit(put).get()
+            _ = try await self.submit(RetireKeys(self.database) { $0.below = 2 }).get()
+        }
+
+        private func submit<Operation: DatabaseOperation>(_ operation: Operation) async throws
+            -> Result<Operation.Outcome, Operation.State.Refusal>
+        {
+            let outcome = try await self.wire.router.submit(
+                operation.enveloped(
+                    container: self.database.container, identity: self.wire.world.drawIdentity(),
+                    deadlineMilliseconds: .max, principal: Principal(kind: .system)),
+                to: .database(self.database), deadline: self.wire.world.now)
+            return try Operation.result(decoding: outcome.body)
         }
 
         /// Puts bytes into a record's encrypted field that nobody has sealed.

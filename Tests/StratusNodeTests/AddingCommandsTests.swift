@@ -1,6 +1,7 @@
 import StratusModel
 import StratusNode
 import StratusRecords
+import StratusRows
 import Testing
 
 /// Some commands are refused while the disk has no more than its reserve, and some never are.
@@ -43,6 +44,12 @@ import Testing
         #expect(!self.adds(.eraseDatabase(EraseDatabase(database: Self.database))))
         #expect(!self.adds(.schema(.install(Schema()))))
         #expect(!self.adds(.recover))
+        let put = PutKey(Self.database) { $0.key.wrapped = [1] }
+        #expect(
+            !AddingCommands.contains(
+                put.enveloped(
+                    container: Self.database.container, identity: RequestIdentity(high: 1, low: 1),
+                    deadlineMilliseconds: 1, principal: Principal(kind: .system))))
     }
 
     @Test func `S-05 a new account adds; a session of somebody who comes to delete does not`() {

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 import Testing
 
 @testable import StratusNode
@@ -29,6 +30,11 @@ import Testing
         let large = Self.entry(.continueJobs(ContinueJobs(budget: 500)))
         #expect(PieceName.of(.apply([small])) == "apply forgetOutcomes")
         #expect(PieceName.of(.apply([small, large])) == "apply continueJobs")
+        let ask = KeyAsk {
+            $0.database = DatabaseID(container: Self.container, scope: .public, owner: "")
+        }
+        #expect(
+            PieceName.of(.read(ask.enveloped(as: Principal(kind: .system)))) == "read KeyAsk")
         let noop = Entry(
             index: LogIndex(2), term: Term(1), time: .zero, kind: .noop, payload: [])
         #expect(PieceName.of(.apply([noop])) == "apply noop")

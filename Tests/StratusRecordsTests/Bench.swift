@@ -30,16 +30,45 @@ struct Bench {
         _ command: RecordCommand, as principal: Principal = Self.user, schemaVersion: UInt64 = 0,
         in container: ContainerReference = Self.container
     ) throws -> RecordOutcome {
+        let outcome = try self.apply { identity in
+            command.enveloped(
+                container: container, identity: identity, deadlineMilliseconds: .max,
+                schemaVersion: schemaVersion, principal: principal)
+        }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    mutating func apply<Operation: PartitionOperation>(
+        _ operation: Operation, as principal: Principal = Self.system
+    ) throws -> Result<Operation.Outcome, Operation.State.Refusal> {
+        let outcome = try self.apply { identity in
+            operation.enveloped(
+                container: Self.container, identity: identity, deadlineMilliseconds: .max,
+                principal: principal)
+        }
+        return try Operation.result(decoding: outcome.body)
+    }
+
+    private mutating func apply(_ envelope: (RequestIdentity) -> Command) throws -> Outcome {
         self.index += 1
         self.time = self.time.successor(wallMilliseconds: self.time.milliseconds + 10)
-        let envelope = command.enveloped(
-            container: container, identity: RequestIdentity(high: 0, low: self.index),
-            deadlineMilliseconds: .max, schemaVersion: schemaVersion, principal: principal)
+        let envelope = envelope(RequestIdentity(high: 0, low: self.index))
         let position = EntryPosition(index: LogIndex(self.index), time: self.time)
         if self.keepsCommands { self.commands.append((envelope, position)) }
         let outcome = try self.state.apply(envelope, at: position, over: self.rows)
         #expect(outcome.verdict == .decided)
-        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+        return outcome
+    }
+
+    /// What a database needs before files are named in it.
+    mutating func putKeys() throws {
+        for version in [0, 1] as [UInt32] {
+            let put = PutKey(Self.privateDatabase) {
+                $0.version = version
+                $0.key = AssetGoldens.key
+            }
+            _ = try self.apply(put).get()
+        }
     }
 
     /// The results of a batch that was not refused as a whole.

@@ -198,8 +198,7 @@ import Testing
                         token: Bytes(1...16), .leave))
             ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
-        + DocumentGoldens.commands + ResealGoldens.commands + RewrapGoldens.commands
-        + ReplaceGoldens.commands + PartGoldenTests.commands
+        + DocumentGoldens.commands + ReplaceGoldens.commands + PartGoldenTests.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -252,7 +251,7 @@ import Testing
                 .bucketsNoted(BucketMask(of: [0, 9]))
             ),
         ] + AssetGoldens.outcomes + KeyValueGoldens.outcomes
-        + DocumentGoldens.outcomes + ResealGoldens.outcomes + ReplaceGoldens.outcomes
+        + DocumentGoldens.outcomes + ReplaceGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -335,8 +334,7 @@ import Testing
                     schemaVersion: 3,
                     growth: [JustInTime.recordType(named: "New", holding: [])])),
         ] + AssetGoldens.queries + KeyValueGoldens.queries
-        + DocumentGoldens.queries + ResealGoldens.queries + RewrapGoldens.queries
-        + ReplaceGoldens.queries + PartGoldenTests.queries
+        + DocumentGoldens.queries + PartGoldenTests.queries
 
     static let answers: [RecordAnswer] =
         [
@@ -411,8 +409,7 @@ import Testing
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers
-        + DocumentGoldens.answers + ResealGoldens.answers + RewrapGoldens.answers
-        + ReplaceGoldens.answers + PartGoldenTests.answers
+        + DocumentGoldens.answers + PartGoldenTests.answers
 
     /// Everything that is written for other nodes, by the name of its file.
     static let samples: [(name: String, bytes: Bytes)] =
@@ -425,6 +422,10 @@ import Testing
             let bytes = answer.encoded()
             return (RecordQuery.Kind(rawValue: bytes[1]).map { "\($0)" } ?? "refused", bytes)
         }
+        + Self.typed.map { ($0.name, $0.bytes) }
+
+    /// Those of the operations and questions that are types.
+    static let typed = KeyGoldens.samples
 
     /// Each by its kind, and a number among those of its kind.
     private static func named<Value>(
@@ -494,6 +495,21 @@ import Testing
         #expect(Set(asked) == Set(RecordQuery.Kind.allCases))
         let answered = Self.answers.compactMap { RecordQuery.Kind(rawValue: $0.encoded()[1]) }
         #expect(Set(answered) == Set(RecordQuery.Kind.allCases))
+        let typed = Set(Self.typed.map { $0.bytes.prefix(2) })
+        for row in RecordState.operations.rows { #expect(typed.contains([1, row.type.number])) }
+        let questions = Self.typed.filter { $0.name.hasPrefix("query") }.compactMap { golden in
+            RecordState.questions.question(in: Query(kind: .records, body: golden.bytes))
+        }
+        for row in RecordState.questions.rows {
+            #expect(questions.contains { type(of: $0.question).number == row.type.number })
+        }
+    }
+
+    @Test(arguments: Self.typed.map(\.name))
+    func `a form of a type is read and written as ever`(name: String) throws {
+        let sample = try #require(Self.typed.first { $0.name == name })
+        let golden = Self.bytes(try Self.golden(name, now: sample.bytes))
+        #expect(try sample.rewrite(golden) == golden)
     }
 
     @Test func `a record's row reads and writes as ever`() throws {

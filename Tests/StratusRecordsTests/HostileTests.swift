@@ -98,6 +98,7 @@ import Testing
         seed: UInt64
     ) throws {
         var random = SeededGenerator(seed: seed)
+        let typed = Set(GoldenTests.typed.map(\.name))
         for sample in GoldenTests.samples {
             var bytes = sample.bytes
             for _ in 0..<Int.random(in: 1...6, using: &random) {
@@ -117,7 +118,22 @@ import Testing
             let query = Query(kind: .records, body: bytes)
             var state = DataState()
             _ = try state.answer(query, over: Rows().view)
+            guard typed.contains(sample.name) else { continue }
+            for row in RecordState.operations.rows { Self.read(row.type, bytes) }
+            for row in RecordState.questions.rows { Self.read(row.type, bytes) }
         }
+    }
+
+    private static func read<Operation: PartitionOperation>(
+        _ type: Operation.Type, _ bytes: Bytes
+    ) {
+        _ = try? Operation(decoding: bytes, container: Bench.container)
+        _ = try? Operation.result(decoding: bytes)
+    }
+
+    private static func read<Question: PartitionQuestion>(_ type: Question.Type, _ bytes: Bytes) {
+        _ = try? Question(decoding: bytes)
+        _ = try? Question.result(decoding: bytes)
     }
 
     @Test(arguments: 0..<300 as Range<UInt64>)

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusQuery
@@ -27,10 +28,12 @@ import Testing
     @Test func `every number that is decoded is registered, and the other way round`() {
         for number in UInt8.min...UInt8.max {
             #expect(
-                (RecordCommand.Kind(rawValue: number) != nil)
+                (RecordCommand.Kind(rawValue: number) != nil
+                    || RecordState.operations.row(of: [1, number]) != nil)
                     == (NumberFamily.recordCommand.level(of: number) != nil), "command \(number)")
             #expect(
-                (RecordQuery.Kind(rawValue: number) != nil)
+                (RecordQuery.Kind(rawValue: number) != nil
+                    || RecordState.questions.row(number) != nil)
                     == (NumberFamily.recordQuery.level(of: number) != nil), "query \(number)")
             #expect(
                 Self.knows([1, number], kindAt: 1) { (bytes) throws(DecodingError) in

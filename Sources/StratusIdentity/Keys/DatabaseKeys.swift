@@ -2,6 +2,7 @@ package import StratusCluster
 import StratusCoding
 package import StratusModel
 package import StratusRecords
+import StratusRows
 package import StratusSealing
 import Synchronization
 
@@ -24,7 +25,6 @@ package final class DatabaseKeys: Sendable {
     }
 
     private static let keptMax = 4_096
-    private static let patience = Duration.seconds(10)
 
     private let store: IdentityStore
     package let containers: ContainerKeys
@@ -198,10 +198,11 @@ package final class DatabaseKeys: Sendable {
         else { return .closed }
         let row = self.wrap(key, under: newest, for: purpose)
         let standing = try await self.submit(
-            .rewrapKey(
-                RewrapKey(
-                    database: item.database, version: item.version, old: item.key, new: row)),
-            of: item.database, by: nil)
+            RewrapKey(item.database) {
+                $0.version = item.version
+                $0.old = item.key
+                $0.new = row
+            }, by: nil)
         return standing.key == row ? .done : .changed
     }
 
@@ -211,8 +212,11 @@ package final class DatabaseKeys: Sendable {
         let sealed = SealedKey(
             key, under: above.key, version: above.number, for: purpose,
             nonce: Bytes(self.store.draw(16).prefix(12)))
-        return WrappedKey(
-            wrapped: sealed.text, wrappingVersion: sealed.version, check: sealed.check)
+        return WrappedKey {
+            $0.wrapped = sealed.text
+            $0.wrappingVersion = sealed.version
+            $0.check = sealed.check
+        }
     }
 
     // MARK: New keys
@@ -242,8 +246,11 @@ package final class DatabaseKeys: Sendable {
         var drawn = self.store.draw(32)
         let row = self.wrap(
             SecretBytes(taking: &drawn), under: above, for: Self.purpose(database, version))
-        let put = PutKey(database: database, version: version, key: row)
-        let standing = try await self.submit(.putKey(put), of: database, by: deadline)
+        let put = PutKey(database) {
+            $0.version = version
+            $0.key = row
+        }
+        let standing = try await self.submit(put, by: deadline)
         guard standing.version == version else { throw .refused("an outcome for another key") }
         guard let wrapped = standing.key else { return nil }
         return Sealing(
@@ -253,38 +260,19 @@ package final class DatabaseKeys: Sendable {
     private func row(_ database: DatabaseID, version: UInt32?) async throws(RouteError)
         -> DatabaseKey?
     {
-        let query = RecordQuery(
-            principal: Principal(kind: .system),
-            .key(KeyAsk(database: database, version: version)))
-        let answer = try await self.store.router.read(
-            query.enveloped(), at: .database(database),
-            deadline: self.store.world.now + Self.patience)
-        guard case .key(let key)? = try? RecordAnswer(decoding: answer.body) else {
-            throw .refused("an answer of another kind")
-        }
-        return key
+        try await self.store.ask(KeyAsk(database) { $0.version = version })
     }
 
     /// - Parameter deadline: the time after which it is carried out no more; nil: from now.
-    private func submit(
-        _ body: RecordCommand, of database: DatabaseID, by deadline: Int64?
-    ) async throws(RouteError) -> DatabaseKey {
-        let command = body.enveloped(
-            container: database.container, identity: self.store.world.drawIdentity(),
-            deadlineMilliseconds: deadline ?? self.store.deadlineMilliseconds,
-            schemaVersion: 0, principal: Principal(kind: .system))
-        let outcome = try await self.store.router.submit(
-            command, to: .database(database),
-            deadline: self.store.world.now + Self.patience, mayRunLater: deadline == nil)
-        guard case .decided = outcome.verdict else {
-            throw .notExecuted(retryAfter: .seconds(1))
-        }
-        switch try? RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
-        case .key(let key): return key
+    private func submit<Operation: DatabaseOperation<RecordState>>(
+        _ operation: Operation, by deadline: Int64?
+    ) async throws(RouteError) -> DatabaseKey where Operation.Outcome == DatabaseKey {
+        switch try await self.store.submit(operation, by: deadline) {
+        case .success(let key): return key
         // Somebody else was faster by a version.
-        case .refused(let refusal) where refusal.reason == .keyMissing:
+        case .failure(let refusal) where refusal.reason == .keyMissing:
             throw .notExecuted(retryAfter: .seconds(1))
-        default: throw .refused("an outcome of another kind")
+        case .failure(let refusal): throw .refused("\(refusal.reason)")
         }
     }
 

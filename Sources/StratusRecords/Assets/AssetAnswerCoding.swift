@@ -2,10 +2,10 @@ import StratusCoding
 import StratusModel
 
 // In outcomes. Pin asset: 16 asset, text checksum, flag shared. Hold assets: count, each a flag,
-// text checksum and varint size. Put key and rewrap key: varint version, flag and key.
+// text checksum and varint size.
 //
 // In answers. Asset: flag, then 16 asset, database, text checksum, 16 body, count of pages of its
-// row, each prefixed, key. Key: flag, then varint version, flag and key. Use: varints records,
+// row, each prefixed, key. Use: varints records,
 // bytes and custom zones, then of assets varints count, bytes, unattached count, unattached bytes.
 // Lost files: count, each 16 asset, database, text checksum, varint size, flag and texts zone and
 // record; then flag and 16 asset.
@@ -32,7 +32,7 @@ extension ByteWriter {
         self.write(asset.database)
         self.write(text: asset.fileChecksum)
         self.write(asset.body)
-        self.write(asset.key)
+        self.write(form: asset.key)
     }
 
     mutating func write(_ manifest: BodyManifest) {
@@ -77,7 +77,7 @@ extension ByteReader {
         let manifest = try self.bodyManifest()
         return StoredAsset(
             asset: asset, database: database, fileChecksum: checksum, body: manifest,
-            key: try self.wrappedKey())
+            key: try self.form(WrappedKey.self))
     }
 
     mutating func bodyManifest() throws(DecodingError) -> BodyManifest {

@@ -10,12 +10,11 @@ import StratusModel
 // |             | of storers (varint node, 8 index), rules, count of chunks (varint stored   |
 // |             | size, 4 CRC)                                                             |
 // | hold assets | rules, count of assets, each 16, count of pins, each 16                   |
-// | put key     | varint version, key                                                       |
 // | lose body   | 16 body                                                                   |
 // | find body   | 16 body, signed orphan after, count of storers as in pin asset             |
 //
 // Rules: varint pin, varint grace (milliseconds), varints unattached bytes, unattached count,
-// database size. A key: prefixed wrapped, varint wrapping version, prefixed check.
+// database size.
 
 extension PinAsset {
     func write(to writer: inout ByteWriter) {
@@ -83,18 +82,6 @@ extension HoldAssets {
     }
 }
 
-extension PutKey {
-    func write(to writer: inout ByteWriter) {
-        writer.write(varint: UInt64(self.version))
-        writer.write(self.key)
-    }
-
-    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
-        let version = try reader.number32()
-        self.init(database: database, version: version, key: try reader.wrappedKey())
-    }
-}
-
 extension ByteWriter {
     mutating func write(_ storers: [CopyHolding]) {
         self.write(count: storers.count)
@@ -120,17 +107,6 @@ extension ByteWriter {
         self.write(varint: rules.databaseSizeMax)
     }
 
-    mutating func write(_ key: WrappedKey) {
-        self.write(prefixed: key.wrapped)
-        self.write(varint: UInt64(key.wrappingVersion))
-        self.write(prefixed: key.check)
-    }
-
-    mutating func write(_ key: DatabaseKey) {
-        self.write(varint: UInt64(key.version))
-        self.write(flag: key.key != nil)
-        if let key = key.key { self.write(key) }
-    }
 }
 
 extension ByteReader {
@@ -170,20 +146,5 @@ extension ByteReader {
         let raw = try self.varint()
         guard raw <= 1_000 * 366 * 86_400_000 else { throw DecodingError(.malformed, at: start) }
         return Int64(raw)
-    }
-
-    mutating func wrappedKey() throws(DecodingError) -> WrappedKey {
-        let start = self.offset
-        let wrapped = try self.prefixed()
-        let version = try self.number32()
-        let key = WrappedKey(
-            wrapped: wrapped, wrappingVersion: version, check: try self.prefixed())
-        guard key.isBounded else { throw DecodingError(.malformed, at: start) }
-        return key
-    }
-
-    mutating func databaseKey() throws(DecodingError) -> DatabaseKey {
-        let version = try self.number32()
-        return DatabaseKey(version: version, key: try self.flag() ? try self.wrappedKey() : nil)
     }
 }

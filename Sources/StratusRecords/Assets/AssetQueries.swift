@@ -1,17 +1,5 @@
 package import StratusModel
 
-/// A key that is asked for, by the database.
-package struct KeyAsk: Sendable, Equatable {
-    package var database: DatabaseID
-    /// Nil: the newest that seals; never version 0.
-    package var version: UInt32?
-
-    package init(database: DatabaseID, version: UInt32?) {
-        self.database = database
-        self.version = version
-    }
-}
-
 /// An asset with everything that is needed to read it.
 package struct StoredAsset: Sendable, Equatable {
     package var asset: AssetID

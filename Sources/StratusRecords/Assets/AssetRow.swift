@@ -210,8 +210,7 @@ struct KeyRow: Equatable {
         var writer = ByteWriter(reserving: 160)
         writer.write(1 as UInt8)
         writer.write(self.database)
-        writer.write(flag: self.key != nil)
-        if let key = self.key { writer.write(key) }
+        writer.write(form: self.key)
         return writer.bytes
     }
 
@@ -224,7 +223,7 @@ struct KeyRow: Equatable {
         var reader = ByteReader(bytes)
         try reader.format(1)
         self.database = try reader.database()
-        self.key = try reader.flag() ? try reader.wrappedKey() : nil
+        self.key = try reader.form(WrappedKey?.self)
         try reader.finish()
     }
 }

@@ -183,7 +183,22 @@ enum AssetRows {
         guard let row = try rows.row(.key, AssetKeys.databaseKey(database, version)) else {
             return nil
         }
-        return try decodingRow("key") { () throws(DecodingError) in try KeyRow(decoding: row) }
+        return try Self.key(decoding: row)
+    }
+
+    static func key(decoding row: Bytes) throws(StoreError) -> KeyRow {
+        try decodingRow("key") { () throws(DecodingError) in try KeyRow(decoding: row) }
+    }
+
+    /// The rows' keys of the database's own keys before a version, the oldest first. Version 0 is
+    /// the secret of equal files, and no key of a file.
+    static func keys(
+        before version: UInt32, of database: DatabaseNumber, limit: Int, over rows: RowView
+    ) throws(StoreError) -> [Bytes] {
+        if version <= 1 { return [] }
+        return try rows.keys(
+            .key, from: AssetKeys.databaseKey(database, 1),
+            to: AssetKeys.databaseKey(database, version), limit: limit)
     }
 
     /// The newest key that seals, though it may be destroyed. Never version 0.
@@ -191,17 +206,20 @@ enum AssetRows {
         throws(StoreError) -> DatabaseKey?
     {
         let start = AssetKeys.databaseKeys(database)
-        guard
-            let (key, row) = try rows.rows(
-                .key, from: start, to: Keys.end(of: start), descending: true, limit: 1
-            ).first
-        else { return nil }
+        return try Self.newestKey(
+            rows.rows(.key, from: start, to: Keys.end(of: start), descending: true, limit: 1).first)
+    }
+
+    /// - Parameter last: the last key row of the database.
+    static func newestKey(_ last: (key: Bytes, row: Bytes)?) throws(StoreError) -> DatabaseKey? {
+        guard let (key, row) = last else { return nil }
         let version = try AssetKeys.version(ofKey: key)
         if version == 0 { return nil }
-        let found = try decodingRow("key") { () throws(DecodingError) in
-            try KeyRow(decoding: row)
+        let found = try Self.key(decoding: row).key
+        return DatabaseKey {
+            $0.version = version
+            $0.key = found
         }
-        return DatabaseKey(version: version, key: found.key)
     }
 
     /// Whether what is sealed under this key can be opened.

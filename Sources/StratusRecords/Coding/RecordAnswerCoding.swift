@@ -147,10 +147,6 @@ extension RecordAnswer {
             writer.begin(.asset)
             writer.bytes.write(flag: asset != nil)
             if let asset { writer.bytes.write(asset) }
-        case .key(let key):
-            writer.begin(.key)
-            writer.bytes.write(flag: key != nil)
-            if let key { writer.bytes.write(key) }
         case .buckets(let answer):
             writer.begin(.buckets)
             writer.bytes.write(varint: answer.mask.raw)
@@ -174,20 +170,8 @@ extension RecordAnswer {
             writer.bytes.write(held.use)
             writer.bytes.write(flag: held.next != nil)
             if let next = held.next { writer.bytes.write(prefixed: next) }
-        case .sealedRecords(let page):
-            writer.begin(.sealedRecords)
-            writer.bytes.write(count: page.records.count)
-            for record in page.records { writer.write(record) }
-            writer.bytes.write(flag: page.next != nil)
-            if let next = page.next { writer.bytes.write(text: next) }
-        case .wrappedKeys(let page):
-            writer.begin(.wrappedKeys)
-            page.write(to: &writer.bytes)
         case .assetRows(let page):
             writer.begin(.assetRows)
-            writer.bytes.write(page)
-        case .olderFiles(let page):
-            writer.begin(.olderFiles)
             writer.bytes.write(page)
         case .databaseFiles(let files):
             writer.begin(.databaseFiles)
@@ -263,7 +247,6 @@ extension RecordAnswer {
             self = .use(use, zoneCount: zoneCount, assets: try reader.bytes.assetUse())
         case .asset:
             self = .asset(try reader.bytes.flag() ? try reader.bytes.storedAsset() : nil)
-        case .key: self = .key(try reader.bytes.flag() ? try reader.bytes.databaseKey() : nil)
         case .buckets:
             let mask = BucketMask(try reader.bytes.varint())
             self = .buckets(
@@ -288,17 +271,10 @@ extension RecordAnswer {
             self = .heldRecords(
                 HeldRecords(
                     use: use, next: try reader.bytes.flag() ? try reader.bytes.prefixed() : nil))
-        case .sealedRecords:
-            var page = SealedPage(records: [], next: nil)
-            for _ in 0..<(try reader.bytes.count()) { page.records.append(try reader.record()) }
-            if try reader.bytes.flag() { page.next = try reader.bytes.text() }
-            self = .sealedRecords(page)
         case .assetRows: self = .assetRows(try reader.bytes.assetRowFaults())
         case .databaseFiles: self = .databaseFiles(try reader.bytes.databaseFiles())
         case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
         case .bodies: self = .bodies(try reader.bytes.foundBodies())
-        case .olderFiles: self = .olderFiles(try reader.bytes.olderFiles())
-        case .wrappedKeys: self = .wrappedKeys(try WrappedKeysPage(from: &reader.bytes))
         }
         try reader.bytes.finish()
     }
@@ -476,5 +452,28 @@ extension ByteReader {
     mutating func mergePlace() throws(DecodingError) -> MergePlace {
         let key = try self.prefixed()
         return MergePlace(key: key, marker: try self.prefixed())
+    }
+}
+
+// Records one after the other, each as in an answer, among what is laid.
+
+extension ByteWriter {
+    mutating func write(run records: [Record]) {
+        self.write(count: records.count)
+        var run = AnswerWriter(reserving: 0)
+        swap(&run.bytes, &self)
+        for record in records { run.write(record) }
+        swap(&run.bytes, &self)
+    }
+}
+
+extension ByteReader {
+    mutating func recordRun() throws(DecodingError) -> [Record] {
+        let count = try self.count(minimumSize: 8)
+        var run = AnswerReader(bytes: self)
+        var records: [Record] = []
+        for _ in 0..<count { records.append(try run.record()) }
+        self = run.bytes
+        return records
     }
 }

@@ -2,8 +2,8 @@ package import StratusCoding
 package import StratusModel
 import StratusQuery
 
-// Record command, format 1: the body of a `Command` of kind `.records`. The container is the
-// envelope's.
+// Record command, format 1: the body of a `Command` of kind `.records` whose operation is no
+// `PartitionOperation` yet. The container is the envelope's.
 //
 // | bytes  | what                                                                          |
 // | ------ | ----------------------------------------------------------------------------- |
@@ -13,9 +13,6 @@ import StratusQuery
 // | …      | the database, without its container                                           |
 // | varint | tag floor, never 0                                                            |
 // | …      | the fields of the operation                                                   |
-//
-// A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
-// a public one; or 1 byte 4, text owner, 1 number, 1 count: a bucket of a private one.
 //
 // Modify records: flags (1 assets are resolved, 2 the words of long texts follow), text zone, flag
 // atomic, text device, 8 bytes drawn incarnation, rules, count of operations. An operation:
@@ -38,9 +35,8 @@ import StratusQuery
 // jobs: varint budget. Erase database: varint zones. Reserve references: 8 bytes drawn incarnation,
 // varint referrers, count of wishes, each text target, 1 action, text referrer. Note buckets: 1
 // count, varint mask, varint tag floor. Nothing follows recover, audit links and forget outcomes.
-// Subscriptions and news: see `SubscriptionCoding.swift`; assets and keys: `AssetCommandCoding.swift`,
-// `ReplaceBodyCoding.swift`, `RewrapCoding.swift`, `ResealCoding.swift`; key values:
-// `KeyValueCoding.swift`; documents: `DocumentCoding.swift`.
+// Subscriptions and news: see `SubscriptionCoding.swift`; assets: `AssetCommandCoding.swift`,
+// `ReplaceBodyCoding.swift`; key values: `KeyValueCoding.swift`; documents: `DocumentCoding.swift`.
 
 extension RecordCommand {
     package func encoded() -> Bytes {
@@ -76,10 +72,6 @@ extension RecordCommand {
         case .loseBody(let lose): writer.write(body: lose.body)
         case .findBody(let find): find.write(to: &writer)
         case .replaceBody(let replace): replace.write(to: &writer)
-        case .putKey(let put): put.write(to: &writer)
-        case .rewrapKey(let rewrap): rewrap.write(to: &writer)
-        case .retireKeys(let retire): retire.write(to: &writer)
-        case .resealFields(let reseal): reseal.write(to: &writer)
         }
     }
 
@@ -137,10 +129,6 @@ extension RecordCommand {
         case .pinAsset: self = .pinAsset(try PinAsset(from: &reader, in: database))
         case .holdAssets: self = .holdAssets(try HoldAssets(from: &reader, in: database))
         case .replaceBody: self = .replaceBody(try ReplaceBody(from: &reader, in: database))
-        case .putKey: self = .putKey(try PutKey(from: &reader, in: database))
-        case .rewrapKey: self = .rewrapKey(try RewrapKey(from: &reader, in: database))
-        case .retireKeys: self = .retireKeys(try RetireKeys(from: &reader, in: database))
-        case .resealFields: self = .resealFields(try ResealFields(from: &reader, in: database))
         case .installSchema, .extendSchema, .continueJobs, .recover, .loseBody, .findBody,
             .forgetOutcomes:
             throw DecodingError(.malformed, at: 2)
@@ -353,35 +341,6 @@ extension ModifyZones {
 }
 
 extension ByteWriter {
-    /// A database without its container, which the envelope says.
-    mutating func write(partOf database: DatabaseID) {
-        if let bucket = database.recordBucket {
-            self.write(ByteReader.bucketScope)
-            self.write(bucket.number)
-            self.write(bucket.count)
-            return
-        }
-        if let bucket = database.zoneBucket {
-            self.write(ByteReader.zoneBucketScope)
-            self.write(text: database.owner)
-            self.write(bucket.number)
-            self.write(bucket.count)
-            return
-        }
-        self.write(database.scope.rawValue)
-        self.write(text: database.owner)
-    }
-
-    mutating func write(_ database: DatabaseID) {
-        self.write(database.container)
-        self.write(partOf: database)
-    }
-
-    mutating func write(_ container: ContainerReference) {
-        self.write(text: container.container)
-        self.write(container.environment.rawValue)
-    }
-
     mutating func write(_ rules: RecordRules) {
         if rules == .standard { return self.write(1 as UInt8) }
         self.write(2 as UInt8)
@@ -395,58 +354,6 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    /// In the place of a scope: a bucket of a public database.
-    fileprivate static let bucketScope: UInt8 = 3
-    /// In the place of a scope: a bucket of a private one.
-    fileprivate static let zoneBucketScope: UInt8 = 4
-
-    mutating func databasePart(container: ContainerReference) throws(DecodingError) -> DatabaseID {
-        let start = self.offset
-        let first = try self.byte()
-        if first == Self.zoneBucketScope {
-            let owner = try self.text()
-            let number = Int(try self.byte())
-            let count = Int(try self.byte())
-            guard !owner.isEmpty, !owner.holdsZero, Bucket.isBucket(number, of: count),
-                !container.container.holdsZero
-            else { throw DecodingError(.malformed, at: start) }
-            return DatabaseID(
-                container: container, scope: .private, owner: owner,
-                bucket: Bucket(number, of: count))
-        }
-        if first == Self.bucketScope {
-            let number = Int(try self.byte())
-            let count = Int(try self.byte())
-            guard Bucket.isBucket(number, of: count), !container.container.holdsZero else {
-                throw DecodingError(.malformed, at: start)
-            }
-            return DatabaseID(
-                container: container, scope: .public, owner: "", bucket: Bucket(number, of: count))
-        }
-        guard let scope = DatabaseScope(rawValue: first) else {
-            throw DecodingError(.malformed, at: start)
-        }
-        let owner = try self.text()
-        // What `DatabaseID` would trap on, wrong bytes must not reach. A zero byte separates the
-        // parts of a database's key.
-        guard scope != .shared, (scope == .public) == owner.isEmpty,
-            !owner.holdsZero, !container.container.holdsZero
-        else { throw DecodingError(.malformed, at: start) }
-        return DatabaseID(container: container, scope: scope, owner: owner)
-    }
-
-    mutating func database() throws(DecodingError) -> DatabaseID {
-        try self.databasePart(container: try self.container())
-    }
-
-    mutating func container() throws(DecodingError) -> ContainerReference {
-        let container = try self.text()
-        guard let environment = Environment(rawValue: try self.byte()) else {
-            throw DecodingError(.malformed, at: self.offset - 1)
-        }
-        return ContainerReference(container: container, environment: environment)
-    }
-
     mutating func recordRules() throws(DecodingError) -> RecordRules {
         let start = self.offset
         let form = try self.byte()

@@ -6,7 +6,8 @@ package import StratusModel
 import StratusQuery
 
 extension RecordCommand: Levelled {
-    /// The numbers of operations: in commands, and in the outcomes that answer them.
+    /// The numbers of operations, in commands and in their outcomes, that ``RecordState/operations``
+    /// does not have.
     package enum Kind: UInt8, Sendable, CaseIterable {
         case modifyRecords = 1
         case modifyZones = 2
@@ -27,10 +28,6 @@ extension RecordCommand: Levelled {
         case loseBody = 17
         case findBody = 18
         case replaceBody = 19
-        case putKey = 20
-        case rewrapKey = 21
-        case retireKeys = 22
-        case resealFields = 23
         case forgetOutcomes = 24
     }
 
@@ -55,10 +52,6 @@ extension RecordCommand: Levelled {
         case .loseBody: .loseBody
         case .findBody: .findBody
         case .replaceBody: .replaceBody
-        case .putKey: .putKey
-        case .rewrapKey: .rewrapKey
-        case .retireKeys: .retireKeys
-        case .resealFields: .resealFields
         case .forgetOutcomes: .forgetOutcomes
         }
     }
@@ -69,7 +62,8 @@ extension RecordCommand: Levelled {
 }
 
 extension RecordQuery: Levelled {
-    /// The numbers of questions: in queries, and in their answers.
+    /// The numbers of questions, in queries and in their answers, that ``RecordState/questions``
+    /// does not have.
     package enum Kind: UInt8, Sendable, CaseIterable {
         case lookup = 1
         case zones = 2
@@ -91,15 +85,11 @@ extension RecordQuery: Levelled {
         case keyValueDevices = 18
         case documents = 19
         case asset = 20
-        case key = 21
         case heldRecords = 22
-        case sealedRecords = 23
         case lostFiles = 24
         case databaseFiles = 25
         case assetRows = 26
-        case olderFiles = 27
         case bodies = 28
-        case wrappedKeys = 29
     }
 
     package var kind: Kind {
@@ -124,15 +114,11 @@ extension RecordQuery: Levelled {
         case .keyValueDevices: .keyValueDevices
         case .documents: .documents
         case .asset: .asset
-        case .key: .key
         case .heldRecords: .heldRecords
-        case .sealedRecords: .sealedRecords
         case .lostFiles: .lostFiles
         case .databaseFiles: .databaseFiles
         case .assetRows: .assetRows
-        case .olderFiles: .olderFiles
         case .bodies: .bodies
-        case .wrappedKeys: .wrappedKeys
         }
     }
 

@@ -11,8 +11,8 @@ package import StratusModel
 // | …     | the outcome                                                                    |
 //
 // What the operations decide, by their names: modify records has records, modify zones zones; the
-// two of schemas have a schema; continue jobs, audit links and forget outcomes have jobs; put key and
-// rewrap key have a key; reseal fields and retire keys have resealed. Recover has nothing.
+// two of schemas have a schema; continue jobs, audit links and forget outcomes have jobs. Recover has
+// nothing.
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
@@ -63,15 +63,10 @@ extension RecordOutcome {
             writer.write(pinned)
         case .held(let held):
             writer.write(held)
-        case .key(let key):
-            writer.write(key)
         case .bodyLost(let isThere):
             writer.write(flag: isThere)
         case .bodyFound(let isThere):
             writer.write(flag: isThere)
-        case .resealed(let resealed):
-            writer.write(varint: resealed.count)
-            writer.write(varint: resealed.olderKeyCount)
         case .bodyReplaced(let replaced):
             writer.write(replaced.rawValue)
         case .bucketsNoted(let mask):
@@ -149,12 +144,8 @@ extension RecordOutcome {
             self = .subscriptions(results)
         case .pinAsset: self = .pinned(try reader.pinnedAsset())
         case .holdAssets: self = .held(try reader.heldAssets())
-        case .putKey, .rewrapKey: self = .key(try reader.databaseKey())
         case .loseBody: self = .bodyLost(try reader.flag())
         case .findBody: self = .bodyFound(try reader.flag())
-        case .resealFields, .retireKeys:
-            let count = try reader.varint()
-            self = .resealed(ResealedFields(count: count, olderKeyCount: try reader.varint()))
         case .replaceBody:
             guard let replaced = ReplacedBody(rawValue: try reader.byte()) else {
                 throw DecodingError(.malformed, at: reader.offset - 1)

@@ -1,7 +1,9 @@
 package import StratusCoding
 package import StratusModel
+import StratusRows
 
-// Record query, format 1: the body of a `Query` of kind `.records`. Never stored.
+// Record query, format 1: the body of a `Query` of kind `.records` whose question is no
+// `PartitionQuestion` yet. Never stored.
 //
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
@@ -23,12 +25,11 @@ package import StratusModel
 // texts. Subscriptions: flag shared, flag,
 // then a count of IDs. News: 1 follower, 16 token, flag and position. Waiting devices and held
 // records: no database, flag and prefixed place, varint limit. Buckets: 1 count. Asset: no database,
-// 16 asset. Key: flag and varint version. Lost files: no database, flag and 16 asset. Database
+// 16 asset. Lost files: no database, flag and 16 asset. Database
 // files: flag and 16 asset. Asset rows: no database, flag and prefixed place. Bodies: no database,
 // count, each 16. Nothing more follows use, key-value devices, and jobs, which has no database
 // either. Documents: see `DocumentCoding.swift`; key values: `KeyValueCoding.swift`; audience:
-// `SubscriptionCoding.swift`; sealed records: `ResealCoding.swift`; older files:
-// `ReplaceBodyCoding.swift`; wrapped keys: `RewrapCoding.swift`.
+// `SubscriptionCoding.swift`.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -110,10 +111,6 @@ extension RecordQuery {
             writer.write(ask)
         case .asset(let asset):
             writer.write(name: asset.raw)
-        case .key(let ask):
-            writer.write(ask.database)
-            writer.write(flag: ask.version != nil)
-            if let version = ask.version { writer.write(varint: UInt64(version)) }
         case .buckets(let ask):
             writer.write(ask.database)
             writer.write(UInt8(clamping: ask.count))
@@ -127,15 +124,9 @@ extension RecordQuery {
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.limit))
-        case .sealedRecords(let ask):
-            ask.write(to: &writer)
-        case .wrappedKeys(let ask):
-            ask.write(to: &writer)
         case .assetRows(let ask):
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
-        case .olderFiles(let ask):
-            ask.write(to: &writer)
         case .databaseFiles(let ask):
             writer.write(ask.database)
             writer.write(flag: ask.after != nil)
@@ -152,11 +143,14 @@ extension RecordQuery {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
-        let principal = try reader.principal()
+        let head = try QuestionHead(from: &reader)
+        try self.init(head, from: &reader)
+    }
+
+    /// - Parameter reader: behind the head.
+    init(_ head: QuestionHead, from reader: inout ByteReader) throws(DecodingError) {
         let ask: Ask
-        guard let kind = Kind(rawValue: try reader.byte()) else {
+        guard let kind = Kind(rawValue: head.number) else {
             throw DecodingError(.malformed, at: reader.offset - 1)
         }
         switch kind {
@@ -212,11 +206,6 @@ extension RecordQuery {
             ask = .zonePage(database, after: after, limit: try reader.boundedInt())
         case .audience: ask = .audience(try reader.audienceAsk())
         case .asset: ask = .asset(AssetID(try reader.name()))
-        case .key:
-            let database = try reader.database()
-            ask = .key(
-                KeyAsk(
-                    database: database, version: try reader.flag() ? try reader.number32() : nil))
         case .documents: ask = .documents(try reader.documentsAsk())
         case .buckets:
             let database = try reader.database()
@@ -231,8 +220,6 @@ extension RecordQuery {
         case .heldRecords:
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .heldRecords(HeldRecordsAsk(after: after, limit: try reader.boundedInt()))
-        case .sealedRecords: ask = .sealedRecords(try SealedAsk(from: &reader))
-        case .wrappedKeys: ask = .wrappedKeys(try WrappedKeysAsk(from: &reader))
         case .lostFiles:
             let after = try reader.flag() ? AssetID(try reader.name()) : nil
             ask = .lostFiles(LostFilesAsk(after: after))
@@ -246,25 +233,13 @@ extension RecordQuery {
             ask = .databaseFiles(DatabaseFilesAsk(database, after: after))
         case .assetRows:
             ask = .assetRows(AssetRowsAsk(after: try reader.flag() ? try reader.prefixed() : nil))
-        case .olderFiles: ask = .olderFiles(try OlderFilesAsk(from: &reader))
         }
         try reader.finish()
-        self.init(principal: principal, ask)
+        self.init(principal: head.principal, ask)
     }
 }
 
 extension ByteWriter {
-    mutating func write(_ principal: Principal) {
-        self.write(principal.kind.rawValue)
-        self.write(text: principal.userRecordName)
-        self.write(texts: principal.roles)
-    }
-
-    mutating func write(texts: [String]) {
-        self.write(count: texts.count)
-        for text in texts { self.write(text: text) }
-    }
-
     mutating func write(_ position: FeedPosition) {
         self.write(fixed: position.incarnation.raw)
         self.write(varint: position.tag.raw)
@@ -280,22 +255,6 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    mutating func principal() throws(DecodingError) -> Principal {
-        guard let kind = Principal.Kind(rawValue: try self.byte()) else {
-            throw DecodingError(.malformed, at: self.offset - 1)
-        }
-        let user = try self.text()
-        return Principal(kind: kind, userRecordName: user, roles: try self.texts())
-    }
-
-    mutating func texts() throws(DecodingError) -> [String] {
-        let count = try self.count()
-        var texts: [String] = []
-        texts.reserveCapacity(min(count, 256))
-        for _ in 0..<count { texts.append(try self.text()) }
-        return texts
-    }
-
     mutating func feedPosition() throws(DecodingError) -> FeedPosition {
         let incarnation = ZoneIncarnation(try self.fixed64())
         let tag = ChangeTag(try self.varint())

@@ -14,14 +14,10 @@ extension RecordCommand {
             case .followNews(let follow): follow.database
             case .pinAsset(let pin): pin.database
             case .holdAssets(let hold): hold.database
-            case .putKey(let put): put.database
             case .noteBuckets(let note): note.database
             case .modifyKeyValues(let modify): modify.database
             case .modifyDocuments(let modify): modify.database
-            case .resealFields(let reseal): reseal.database
             case .replaceBody(let replace): replace.database
-            case .retireKeys(let retire): retire.database
-            case .rewrapKey(let rewrap): rewrap.database
             case .schema, .continueJobs, .recover, .loseBody, .findBody, .forgetOutcomes: nil
             }
         }
@@ -55,9 +51,6 @@ extension RecordCommand {
             case .holdAssets(var hold):
                 hold.database = newValue
                 self = .holdAssets(hold)
-            case .putKey(var put):
-                put.database = newValue
-                self = .putKey(put)
             case .noteBuckets(var note):
                 note.database = newValue
                 self = .noteBuckets(note)
@@ -67,18 +60,9 @@ extension RecordCommand {
             case .modifyDocuments(var modify):
                 modify.database = newValue
                 self = .modifyDocuments(modify)
-            case .resealFields(var reseal):
-                reseal.database = newValue
-                self = .resealFields(reseal)
             case .replaceBody(var replace):
                 replace.database = newValue
                 self = .replaceBody(replace)
-            case .retireKeys(var retire):
-                retire.database = newValue
-                self = .retireKeys(retire)
-            case .rewrapKey(var rewrap):
-                rewrap.database = newValue
-                self = .rewrapKey(rewrap)
             case .schema, .continueJobs, .recover, .loseBody, .findBody, .forgetOutcomes: break
             }
         }

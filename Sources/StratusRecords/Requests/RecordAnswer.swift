@@ -28,20 +28,15 @@ package enum RecordAnswer: Sendable, Equatable {
     case audience(Audience)
     /// Nil: there is no such asset, or only records that are being purged hold it.
     case asset(StoredAsset?)
-    /// Nil: the database has no such key.
-    case key(DatabaseKey?)
     case buckets(BucketsAnswer)
     case keyValues(KeyValuesPage)
     case keyValueDevices([KeyValueDevice])
     case documents(DocumentsAnswer)
     case heldRecords(HeldRecords)
-    case sealedRecords(SealedPage)
     case lostFiles(LostFiles)
     case bodies(FoundBodies)
     case assetRows(AssetRowFaults)
-    case olderFiles(OlderFiles)
     case databaseFiles(DatabaseFiles)
-    case wrappedKeys(WrappedKeysPage)
     case refused(RequestRefusal)
 }
 

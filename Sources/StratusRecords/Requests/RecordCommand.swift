@@ -24,8 +24,6 @@ package enum RecordCommand: Sendable, Equatable {
     /// The gateway's: names an uploaded body.
     case pinAsset(PinAsset)
     case holdAssets(HoldAssets)
-    /// The gateway's, as Stratus itself.
-    case putKey(PutKey)
     /// Stratus' own.
     case loseBody(LoseBody)
     /// Stratus' own: after copies of a lost body came from another disk.
@@ -34,13 +32,8 @@ package enum RecordCommand: Sendable, Equatable {
     case noteBuckets(NoteBuckets)
     case modifyKeyValues(ModifyKeyValues)
     case modifyDocuments(ModifyDocuments)
-    /// Stratus' own: after a database got a newer key.
-    case resealFields(ResealFields)
     /// Stratus' own: after a database got a newer key, for each of its files.
     case replaceBody(ReplaceBody)
-    /// Stratus' own: once nothing needs the older keys.
-    case retireKeys(RetireKeys)
-    case rewrapKey(RewrapKey)
     /// Stratus' own: after an erasure, removes outcomes of commands whose time is over.
     case forgetOutcomes
 }

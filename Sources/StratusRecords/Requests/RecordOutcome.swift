@@ -18,13 +18,10 @@ package enum RecordOutcome: Sendable, Equatable {
     case pinned(PinnedAsset)
     /// Each asset in the order asked; nil: it is not there.
     case held([HeldAsset?])
-    /// The key that stands after a ``PutKey`` or a ``RewrapKey``.
-    case key(DatabaseKey)
     /// Whether there is such a body.
     case bodyLost(Bool)
     /// Whether the row is there, and calls the body lost no more.
     case bodyFound(Bool)
-    case resealed(ResealedFields)
     case bodyReplaced(ReplacedBody)
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)

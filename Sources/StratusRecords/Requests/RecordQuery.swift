@@ -34,8 +34,6 @@ package struct RecordQuery: Sendable, Equatable {
         case audience(AudienceAsk)
         /// An asset with its body's manifest and key. For Stratus itself.
         case asset(AssetID)
-        /// A key of a database. For Stratus itself.
-        case key(KeyAsk)
         /// The buckets of a private database that are in use, and its default zone.
         case buckets(BucketsAsk)
         case keyValues(KeyValuesAsk)
@@ -44,17 +42,12 @@ package struct RecordQuery: Sendable, Equatable {
         case documents(DocumentsAsk)
         /// The records that this partition holds. For Stratus itself.
         case heldRecords(HeldRecordsAsk)
-        case sealedRecords(SealedAsk)
         case lostFiles(LostFilesAsk)
         case bodies(BodiesAsk)
         /// What the rows of files say, compared with each other. For Stratus itself.
         case assetRows(AssetRowsAsk)
-        /// Files that are sealed under older keys of their database. For Stratus itself.
-        case olderFiles(OlderFilesAsk)
         /// The bodies of one database's files. For Stratus itself.
         case databaseFiles(DatabaseFilesAsk)
-        /// The keys of databases under one key of a container. For Stratus itself.
-        case wrappedKeys(WrappedKeysAsk)
     }
 
     package var principal: Principal

@@ -1,3 +1,5 @@
+package import StratusCoding
+
 /// Why one operation of a batch, or one record, was refused. The gateway turns it into a code and a
 /// reason of CloudKit's.
 package struct RecordRefusal: Sendable, Hashable {
@@ -156,5 +158,15 @@ package struct RequestRefusal: Sendable, Hashable {
     package init(_ reason: Reason, _ subject: String = "") {
         self.reason = reason
         self.subject = subject
+    }
+}
+
+extension RequestRefusal: FormValue, Error {
+    /// A refusal that is to be read.
+    package init() { self.init(.accessDenied) }
+
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(&self.reason)
+        try form.lay(&self.subject)
     }
 }

@@ -13,6 +13,17 @@ package enum AccessRules {
         }
     }
 
+    /// Whether `principal` is what an operation or a question needs.
+    static func meets(
+        _ need: AccessNeed, _ principal: Principal, in database: DatabaseID?
+    ) -> Bool {
+        switch need {
+        case .everybody: true
+        case .owner: database.map { Self.mayUse($0, principal) } ?? false
+        case .system: principal.isStratus
+        }
+    }
+
     /// Whether `principal` may see how much `database` holds: the owner of a private one, and
     /// administrators: of a public one the number tells of records that not everybody may read.
     package static func maySeeUse(of database: DatabaseID, _ principal: Principal) -> Bool {

@@ -161,39 +161,6 @@ extension RecordState {
 
     // MARK: Keys
 
-    mutating func apply(_ put: PutKey, of command: Command, over rows: Rows)
-        throws(StoreError) -> RecordOutcome
-    {
-        guard command.principal.isStratus, put.key.isBounded else {
-            return .refused(RequestRefusal(.accessDenied))
-        }
-        var numbers = NumberDraw()
-        let database: DatabaseRow
-        if let known = try self.cache.database(put.database, over: rows.view) {
-            database = known
-        } else {
-            database = try numbers.database(over: rows.view)
-        }
-        let number = database.number
-        if let known = try AssetRows.key(put.version, of: number, over: rows.view) {
-            return .key(DatabaseKey(version: put.version, key: known.key))
-        }
-        let newest = try AssetRows.newestKey(of: number, over: rows.view)?.version ?? 0
-        // A version that was destroyed, or one that leaves a gap.
-        guard put.version == 0 || newest < .max && put.version == newest + 1 else {
-            return .refused(RequestRefusal(.keyMissing))
-        }
-        if numbers.isDrawn {
-            try numbers.write(into: rows)
-            try rows.put(.database, Keys.database(put.database), database.encoded())
-            self.cache.remember(database, of: put.database)
-        }
-        try rows.put(
-            .key, AssetKeys.databaseKey(number, put.version),
-            KeyRow(database: put.database, key: put.key).encoded())
-        return .key(DatabaseKey(version: put.version, key: put.key))
-    }
-
     /// Destroys the keys of a database that is being erased: what was sealed under them cannot be
     /// opened any more. The newest leaves its number, so that no later key has it.
     func destroyKeys(
@@ -208,20 +175,6 @@ extension RecordState {
         try rows.put(
             .key, AssetKeys.databaseKey(database, newest.version),
             KeyRow(database: id, key: nil).encoded())
-    }
-
-    mutating func key(
-        _ ask: KeyAsk, _ principal: Principal, over rows: RowView
-    ) throws(StoreError) -> RecordAnswer {
-        guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
-        guard let database = try self.cache.database(ask.database, over: rows) else {
-            return .key(nil)
-        }
-        guard let version = ask.version else {
-            return .key(try AssetRows.newestKey(of: database.number, over: rows))
-        }
-        let row = try AssetRows.key(version, of: database.number, over: rows)
-        return .key(row.map { DatabaseKey(version: version, key: $0.key) })
     }
 
     // MARK: Reading

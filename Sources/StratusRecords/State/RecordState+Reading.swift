@@ -18,9 +18,15 @@ extension RecordState {
         _ query: Query, within time: ReadTime?, _ meter: ReadMeter,
         over rows: RowView
     ) throws(StoreError) -> QueryAnswer {
-        guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
-            let refusal = RequestRefusal(.queryInvalid, "unreadable")
-            return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
+        var reader = ByteReader(query.body)
+        guard query.kind == .records, let head = try? QuestionHead(from: &reader) else {
+            return QueryAnswer(body: RecordAnswer.refused(Self.unreadable).encoded())
+        }
+        if let row = Self.questions.row(head.number) {
+            return try row.answer(&reader, to: head.principal, in: &self, over: rows)
+        }
+        guard let query = try? RecordQuery(head, from: &reader) else {
+            return QueryAnswer(body: RecordAnswer.refused(Self.unreadable).encoded())
         }
         if let database = query.database, !AccessRules.mayUse(database, query.principal) {
             let refusal = RequestRefusal(.accessDenied)
@@ -70,8 +76,6 @@ extension RecordState {
             return QueryAnswer(body: answer.encoded())
         case .asset(let asset):
             return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())
-        case .key(let ask):
-            return QueryAnswer(body: try self.key(ask, query.principal, over: rows).encoded())
         case .buckets(let ask):
             return QueryAnswer(body: try self.buckets(ask, over: rows).encoded())
         case .keyValues(let ask):
@@ -83,9 +87,6 @@ extension RecordState {
         case .heldRecords(let ask):
             return QueryAnswer(
                 body: try self.heldRecords(ask, query.principal, over: rows).encoded())
-        case .sealedRecords(let ask):
-            return QueryAnswer(
-                body: try self.sealedRecords(ask, query.principal, over: rows).encoded())
         case .lostFiles(let ask):
             return QueryAnswer(
                 body: try self.lostFiles(ask, query.principal, over: rows).encoded())
@@ -95,15 +96,9 @@ extension RecordState {
         case .assetRows(let ask):
             return QueryAnswer(
                 body: try self.assetRows(ask, query.principal, over: rows).encoded())
-        case .olderFiles(let ask):
-            return QueryAnswer(
-                body: try self.olderFiles(ask, query.principal, over: rows).encoded())
         case .databaseFiles(let ask):
             return QueryAnswer(
                 body: try self.databaseFiles(ask, query.principal, over: rows).encoded())
-        case .wrappedKeys(let ask):
-            return QueryAnswer(
-                body: try self.wrappedKeys(ask, query.principal, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -331,16 +326,13 @@ extension RecordQuery {
         case .subscriptions(let database, _, _): database
         case .news(let ask): ask.database
         case .audience(let ask): ask.database
-        case .key(let ask): ask.database
         case .buckets(let ask): ask.database
         case .keyValues(let ask): ask.database
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
-        case .sealedRecords(let ask): ask.database
-        case .olderFiles(let ask): ask.database
         case .databaseFiles(let ask): ask.database
-        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles,
-            .wrappedKeys, .assetRows, .bodies:
+        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles, .assetRows,
+            .bodies:
             nil
         }
     }

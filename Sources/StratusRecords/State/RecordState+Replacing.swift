@@ -2,7 +2,7 @@ import StratusCoding
 import StratusModel
 import StratusRows
 
-// Files that are sealed anew, and the keys that nothing needs any more.
+// Files that are sealed anew.
 extension RecordState {
     mutating func apply(
         _ replace: ReplaceBody, of command: Command, at position: EntryPosition,
@@ -43,53 +43,5 @@ extension RecordState {
         if !self.bugs.contains(.replacedKeyKept) { changed.keyVersion = replace.keyVersion }
         try AssetRows.change(replace.asset, from: asset, to: changed, in: rows)
         return .bodyReplaced(.replaced)
-    }
-
-    mutating func apply(
-        _ retire: RetireKeys, of command: Command, over rows: Rows
-    ) throws(StoreError) -> RecordOutcome {
-        guard command.principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
-        guard let database = try self.cache.database(retire.database, over: rows.view),
-            let newest = try AssetRows.newestKey(of: database.number, over: rows.view)
-        else { return .resealed(ResealedFields(count: 0, olderKeyCount: 0)) }
-        // Version 0 is the secret of equal files, and no key of a file.
-        func older(than version: UInt32) throws(StoreError) -> [Bytes] {
-            try rows.view.keys(
-                .key, from: AssetKeys.databaseKey(database.number, 1),
-                to: AssetKeys.databaseKey(database.number, version), limit: .max)
-        }
-        if retire.below > 1, retire.below <= newest.version {
-            for key in try older(than: retire.below) { try rows.remove(.key, key) }
-        }
-        let left = newest.version > 1 ? try older(than: newest.version).count : 0
-        return .resealed(ResealedFields(count: 0, olderKeyCount: UInt64(left)))
-    }
-
-    /// Assets that one question looks at.
-    private static let olderFileRowCountMax = 500
-
-    mutating func olderFiles(
-        _ ask: OlderFilesAsk, _ principal: Principal, over rows: RowView
-    ) throws(StoreError) -> RecordAnswer {
-        guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
-        var page = OlderFiles(files: [], next: nil)
-        guard let database = try self.cache.database(ask.database, over: rows) else {
-            return .olderFiles(page)
-        }
-        let found = try AssetRows.page(
-            after: ask.after, limit: Self.olderFileRowCountMax, over: rows)
-        for (asset, known) in found {
-            page.next = asset
-            guard known.database == database.number, known.keyVersion < ask.below else { continue }
-            let first = try rows.row(.body, BodyCoding.key(of: known.body))
-            let isLost = try decodingRow("body") { () throws(DecodingError) in
-                try first.map { first throws(DecodingError) in
-                    try BodyCoding.isLost(firstPage: first)
-                } ?? true
-            }
-            page.files.append(OlderFile(asset: asset, isLost: isLost))
-        }
-        if found.count < Self.olderFileRowCountMax { page.next = nil }
-        return .olderFiles(page)
     }
 }

@@ -63,6 +63,10 @@ package struct RecordState: Sendable {
     mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: Rows
     ) throws(StoreError) -> Outcome {
+        if let row = Self.operations.row(of: command.body) {
+            let entry = EntryContext(command, at: position, bugs: self.bugs)
+            return try row.apply(command, in: &self, at: entry, over: rows)
+        }
         guard
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
@@ -99,17 +103,12 @@ package struct RecordState: Sendable {
             outcome = try self.apply(pin, of: command, at: position, over: rows)
         case .holdAssets(let hold):
             outcome = try self.apply(hold, of: command, at: position, over: rows)
-        case .putKey(let put): outcome = try self.apply(put, of: command, over: rows)
         case .modifyKeyValues(let modify):
             outcome = try self.apply(modify, of: command, at: position.time, over: rows)
         case .modifyDocuments(let modify):
             outcome = try self.apply(modify, of: command, at: position.time, over: rows)
-        case .resealFields(let reseal):
-            outcome = try self.apply(reseal, of: command, over: rows)
         case .replaceBody(let replace):
             outcome = try self.apply(replace, of: command, at: position, over: rows)
-        case .retireKeys(let retire): outcome = try self.apply(retire, of: command, over: rows)
-        case .rewrapKey(let rewrap): outcome = try self.apply(rewrap, of: command, over: rows)
         // Whoever applies commands does it.
         case .forgetOutcomes: outcome = .jobs(JobProgress(rowCount: 0, hasMore: false))
         case .findBody(let find):

@@ -99,9 +99,11 @@ enum StoredRows {
         throws(StoreError) -> DatabaseRow?
     {
         guard let row = try rows.row(.database, Keys.database(id)) else { return nil }
-        return try decodingRow("database") { () throws(DecodingError) in
-            try DatabaseRow(decoding: row)
-        }
+        return try Self.database(decoding: row)
+    }
+
+    static func database(decoding row: Bytes) throws(StoreError) -> DatabaseRow {
+        try decodingRow("database") { () throws(DecodingError) in try DatabaseRow(decoding: row) }
     }
 
     static func zone(

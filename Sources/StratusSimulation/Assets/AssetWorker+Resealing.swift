@@ -1,30 +1,30 @@
 import StratusAssets
 import StratusCluster
+import StratusCoding
 import StratusConsensus
 import StratusDoubles
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusStorage
 
 // A rotation of keys, file by file, as it goes on beside clients.
 extension AssetWorker {
     /// Makes keys where there are none, and learns which one is the newest.
     func findKey(of group: GroupID) async {
-        guard
-            case .key(let newest)? = await self.read(
-                .key(KeyAsk(database: AssetWorld.database, version: nil)), of: group)
-        else { return }
+        guard let newest = await self.read(KeyAsk(AssetWorld.database) { _ in }, of: group) else {
+            return
+        }
         if let newest { return self.assets.noteKey(newest.version, of: group) }
         for version in 0...1 as ClosedRange<UInt32> { await self.put(version, in: group) }
     }
 
     private func put(_ version: UInt32, in group: GroupID) async {
-        let put = PutKey(
-            database: AssetWorld.database, version: version, key: AssetWorld.key)
-        guard
-            case .decided(.key(let key)) = await self.submit(
-                .putKey(put), in: group, as: RecordWorld.system)
-        else { return }
+        let put = PutKey(AssetWorld.database) {
+            $0.version = version
+            $0.key = AssetWorld.key
+        }
+        guard case .decided(.success(let key)) = await self.submit(put, in: group) else { return }
         self.assets.noteKey(key.version, of: group)
     }
 
@@ -83,17 +83,15 @@ extension AssetWorker {
         guard version > 1 else { return }
         var after: AssetID?
         repeat {
-            let ask = OlderFilesAsk(database: AssetWorld.database, after: after, below: version)
-            guard case .olderFiles(let page)? = await self.read(.olderFiles(ask), of: group),
-                page.files.isEmpty
-            else { return }
+            let ask = OlderFilesAsk(AssetWorld.database) {
+                $0.after = after
+                $0.below = version
+            }
+            guard let page = await self.read(ask, of: group), page.files.isEmpty else { return }
             after = page.next
         } while after != nil
-        let retire = RetireKeys(database: AssetWorld.database, below: version)
-        guard
-            case .decided(.resealed) = await self.submit(
-                .retireKeys(retire), in: group, as: RecordWorld.system)
-        else { return }
+        let retire = RetireKeys(AssetWorld.database) { $0.below = version }
+        guard case .decided(.success) = await self.submit(retire, in: group) else { return }
         self.assets.count("keys retired")
     }
 }

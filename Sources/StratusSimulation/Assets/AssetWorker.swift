@@ -5,6 +5,7 @@ import StratusConsensus
 import StratusDoubles
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusStorage
 
 /// One client and the gateway that serves it, on one node: uploads, saves, deletes, downloads. It
@@ -288,8 +289,8 @@ struct AssetWorker: Sendable {
 
     // MARK: Requests
 
-    enum Decision {
-        case decided(RecordOutcome)
+    enum Decision<Decided> {
+        case decided(Decided)
         /// No leader has appended it, or will.
         case notExecuted
         case unknown
@@ -297,7 +298,7 @@ struct AssetWorker: Sendable {
 
     func submit(
         _ command: RecordCommand, in group: GroupID, as principal: Principal
-    ) async -> Decision {
+    ) async -> Decision<RecordOutcome> {
         let envelope = AssetWorld.command(command, as: principal, in: self.world)
         switch await self.ask(.command(envelope), of: group) {
         case .outcome(let outcome) where outcome.verdict == .decided:
@@ -306,6 +307,41 @@ struct AssetWorker: Sendable {
         case .notExecuted: return .notExecuted
         default: return .unknown
         }
+    }
+
+    /// Submits as Stratus itself.
+    func submit<Operation: PartitionOperation>(
+        _ operation: Operation, in group: GroupID
+    ) async -> Decision<Result<Operation.Outcome, Operation.State.Refusal>> {
+        let envelope = operation.enveloped(
+            container: RecordWorld.container, identity: AssetWorld.drawIdentity(in: self.world),
+            deadlineMilliseconds: AssetWorld.deadline(in: self.world),
+            principal: RecordWorld.system)
+        switch await self.ask(.command(envelope), of: group) {
+        case .outcome(let outcome) where outcome.verdict == .decided:
+            if let result = try? Operation.result(decoding: outcome.body) {
+                return .decided(result)
+            }
+            self.life.simulation.report(asset: "\(Operation.self) has an outcome of another kind")
+            return .unknown
+        case .notExecuted: return .notExecuted
+        default: return .unknown
+        }
+    }
+
+    /// Asks as Stratus itself. Nil: it was not answered, or refused.
+    func read<Question: PartitionQuestion>(_ question: Question, of group: GroupID) async
+        -> Question.Answer?
+    {
+        let query = question.enveloped(as: RecordWorld.system)
+        guard case .answer(let answer) = await self.ask(.query(query), of: group) else {
+            return nil
+        }
+        guard let result = try? Question.result(decoding: answer.body) else {
+            self.life.simulation.report(asset: "\(Question.self) has an answer of another kind")
+            return nil
+        }
+        return try? result.get()
     }
 
     func read(_ ask: RecordQuery.Ask, of group: GroupID) async -> RecordAnswer? {

@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusDoubles
 import StratusModel
 import StratusRecords
@@ -18,8 +19,11 @@ final class AssetWorld: @unchecked Sendable {
 
     static let chunkSize: UInt32 = 64
     static let database = RecordWorld.privateDatabase
-    static let key = WrappedKey(
-        wrapped: Bytes(repeating: 0xAB, count: 60), wrappingVersion: 3, check: [1, 2, 3, 4])
+    static let key = WrappedKey {
+        $0.wrapped = Bytes(repeating: 0xAB, count: 60)
+        $0.wrappingVersion = 3
+        $0.check = [1, 2, 3, 4]
+    }
     static let orphanMilliseconds: Int64 = 3_000
 
     let executor: SimulatedExecutor
@@ -50,11 +54,16 @@ final class AssetWorld: @unchecked Sendable {
         _ command: RecordCommand, as principal: Principal, in world: SimulatedWorld
     ) -> Command {
         command.enveloped(
-            container: RecordWorld.container,
-            identity: RequestIdentity(high: world.random(), low: world.random()),
-            deadlineMilliseconds: world.wallMilliseconds + 8_000, schemaVersion: 0,
+            container: RecordWorld.container, identity: Self.drawIdentity(in: world),
+            deadlineMilliseconds: Self.deadline(in: world), schemaVersion: 0,
             principal: principal)
     }
+
+    static func drawIdentity(in world: SimulatedWorld) -> RequestIdentity {
+        RequestIdentity(high: world.random(), low: world.random())
+    }
+
+    static func deadline(in world: SimulatedWorld) -> Int64 { world.wallMilliseconds + 8_000 }
 
     func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &self.random) }
     func count(_ what: String) { self.counts[what, default: 0] += 1 }

@@ -208,7 +208,8 @@ package struct PlantedBugSearch {
             .condemnedNotTakenBack, .replacedKeyKept, .replacedBodyKept, .deviceClockTrusted,
             .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
-            .folderMovedIntoItself, .subtreeLeftBehind:
+            .folderMovedIntoItself, .subtreeLeftBehind, .operationReadsPastItsForm,
+            .outcomeOfOtherKind:
             nil
         }
     }

@@ -144,6 +144,8 @@ package enum PlantedBugTable {
         .latePinTaken: "AssetPropertyTests",
         .graceIgnored: "AssetPropertyTests", .condemnedNotTakenBack: "AssetPropertyTests",
         .replacedKeyKept: "AssetPropertyTests", .replacedBodyKept: "AssetPropertyTests",
+        .operationReadsPastItsForm: "PartitionOperationTests",
+        .outcomeOfOtherKind: "PartitionOperationTests",
         .pinWithoutMajority: "HeldByTests", .pinAskedOfOneVoterSet: "HeldByTests",
         .oldStoringCounts: "HeldByTests", .jointLeftWithoutCopies: "HeldByTests",
         .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",

@@ -87,6 +87,12 @@ package struct SimulatedState: ReplicatedState {
     ) throws(StoreError) -> QueryAnswer {
         let meter = ReadMeter(touchCountMax: self.readTouchCountMax)
         let answer = try self.records.answer(query, within: nil, meter, over: rows)
+        if let (question, _) = RecordState.questions.question(in: query) {
+            let bound = type(of: question).bound
+            precondition(
+                meter.work.touchCount <= bound.units,
+                "a read took \(meter.work), its bound is \(bound): \(question)")
+        }
         // Mail and questions about jobs come in no pages.
         if query.kind == .records, let ask = try? RecordQuery(decoding: query.body), ask.ask.isPaged
         {
@@ -136,11 +142,10 @@ extension RecordQuery.Ask {
     fileprivate var isPaged: Bool {
         switch self {
         case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
-            .keyValues, .documents, .heldRecords, .sealedRecords, .lostFiles,
-            .wrappedKeys, .assetRows, .bodies, .olderFiles, .databaseFiles:
+            .keyValues, .documents, .heldRecords, .lostFiles, .assetRows, .bodies, .databaseFiles:
             true
         case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .audience,
-            .asset, .key, .buckets, .keyValueDevices:
+            .asset, .buckets, .keyValueDevices:
             false
         }
     }

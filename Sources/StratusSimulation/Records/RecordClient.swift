@@ -34,10 +34,8 @@ extension RecordCommand {
         case .modifyRecords, .modifyZones, .eraseDatabase, .pinAsset, .holdAssets,
             .modifyKeyValues, .modifyDocuments, .replaceBody:
             self.database
-        case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
-            .loseBody, .findBody, .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets,
-            .resealFields, .retireKeys,
-            .rewrapKey:
+        case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .loseBody,
+            .findBody, .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets:
             nil
         }
     }

@@ -104,9 +104,8 @@ struct RecordLedger {
         case .noteBuckets:
             guard case .bucketsNoted = outcome else { return "bits: \(outcome)" }
             return nil
-        case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
-            .findBody, .forgetOutcomes, .replaceBody, .retireKeys,
-            .modifySubscriptions, .followNews, .modifyKeyValues, .resealFields, .rewrapKey:
+        case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .loseBody, .findBody,
+            .forgetOutcomes, .replaceBody, .modifySubscriptions, .followNews, .modifyKeyValues:
             return "nobody asks for this"
         }
     }

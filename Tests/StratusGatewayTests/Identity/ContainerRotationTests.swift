@@ -5,6 +5,7 @@ import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Synchronization
@@ -29,6 +30,22 @@ import Testing
             self.api = try await self.town.apiToken()
             self.keys = InProcess.databaseKeys(self.town.router, self.town.world)
             self.other = InProcess.databaseKeys(self.town.router, self.town.world)
+        }
+
+        /// A key that does not open.
+        func putClosedKey(
+            _ version: UInt32, of database: DatabaseID, under above: ContainerKeys.Version
+        ) async throws {
+            let put = PutKey(database) {
+                $0.version = version
+                $0.key.wrapped = Bytes(repeating: 3, count: 60)
+                $0.key.check = above.check
+            }
+            _ = try await self.town.router.submit(
+                put.enveloped(
+                    container: database.container, identity: self.town.world.drawIdentity(),
+                    deadlineMilliseconds: .max, principal: Principal(kind: .system)),
+                to: .database(database), deadline: self.town.world.now)
         }
 
         /// A person with one secret.
@@ -279,14 +296,7 @@ import Testing
         let database = DatabaseID(
             container: Self.container, scope: .private, owner: house.town.recordName(bob))
         let older = try await house.keys.containers.keys(of: Self.container)[0]
-        let damaged = WrappedKey(
-            wrapped: Bytes(repeating: 3, count: 60), wrappingVersion: 0, check: older.check)
-        _ = try await house.town.router.submit(
-            RecordCommand.putKey(PutKey(database: database, version: 1, key: damaged)).enveloped(
-                container: Self.container, identity: house.town.world.drawIdentity(),
-                deadlineMilliseconds: .max, schemaVersion: 0,
-                principal: Principal(kind: .system)),
-            to: .database(database), deadline: house.town.world.now)
+        try await house.putClosedKey(1, of: database, under: older)
         var rotation = try house.rotation()
         var failing: [FailingDatabase] = []
         while try await rotation.next() { failing += rotation.failing }
@@ -303,8 +313,6 @@ import Testing
         let house = try await House()
         let ann = try await house.addPerson("ann")
         let older = try await house.keys.containers.keys(of: Self.container)[0]
-        let late = WrappedKey(
-            wrapped: Bytes(repeating: 3, count: 60), wrappingVersion: 0, check: older.check)
         var rotation = try house.rotation()
         var failing: [FailingDatabase] = []
         var isPut = false
@@ -312,13 +320,7 @@ import Testing
             failing += rotation.failing
             guard rotation.progress.keyCount == 1, !isPut else { continue }
             isPut = true
-            _ = try await house.town.router.submit(
-                RecordCommand.putKey(PutKey(database: ann.database, version: 2, key: late))
-                    .enveloped(
-                        container: Self.container, identity: house.town.world.drawIdentity(),
-                        deadlineMilliseconds: .max, schemaVersion: 0,
-                        principal: Principal(kind: .system)),
-                to: .database(ann.database), deadline: house.town.world.now)
+            try await house.putClosedKey(2, of: ann.database, under: older)
         }
         #expect(isPut && failing.map(\.owner) == [ann.database.owner])
         #expect(!rotation.progress.isRetired)

@@ -5,6 +5,7 @@ import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Synchronization
 import Testing
@@ -389,12 +390,9 @@ import Testing
         try await house.save("One", [Operation.create("a", ["secret": Self.secret("planted")])])
         _ = try await house.keys.rotate(house.database.home, to: 2)
         _ = try await house.town.router.submit(
-            RecordCommand.retireKeys(
-                RetireKeys(database: house.database.home, below: 2)
-            ).enveloped(
+            RetireKeys(house.database.home) { $0.below = 2 }.enveloped(
                 container: Neighbourhood.container, identity: house.town.world.drawIdentity(),
-                deadlineMilliseconds: .max, schemaVersion: 0,
-                principal: Principal(kind: .system)),
+                deadlineMilliseconds: .max, principal: Principal(kind: .system)),
             to: .database(house.database.home), deadline: house.town.world.now)
         await #expect(throws: RouteError.refused("the keys of encrypted fields are gone")) {
             try await self.archive(house)

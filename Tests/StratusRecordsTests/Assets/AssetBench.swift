@@ -27,20 +27,29 @@ struct AssetBench {
     mutating func apply(_ command: RecordCommand, as principal: Principal = Bench.system) throws
         -> RecordOutcome
     {
+        let outcome = try self.apply(
+            command.enveloped(
+                container: Bench.container, identity: self.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: principal))
+        guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    private mutating func drawIdentity() -> RequestIdentity {
         self.index += 1
+        return RequestIdentity(high: 0, low: self.index)
+    }
+
+    private mutating func apply(_ envelope: Command) throws -> Outcome {
         self.milliseconds += 10
-        let envelope = command.enveloped(
-            container: Bench.container, identity: RequestIdentity(high: 0, low: self.index),
-            deadlineMilliseconds: .max, schemaVersion: 0, principal: principal)
         // As it is in a log: read from its bytes.
         let position = EntryPosition(
             index: LogIndex(self.index),
             time: HybridTime(milliseconds: self.milliseconds))
         let outcome = try self.state.apply(
             Command(decoding: envelope.encoded()), at: position, over: self.rows)
-        guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
         self.changes += self.state.takeBodyChanges()
-        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+        return outcome
     }
 
     mutating func ask(_ ask: RecordQuery.Ask, as principal: Principal = Bench.system) throws
@@ -50,10 +59,35 @@ struct AssetBench {
         return try RecordAnswer(decoding: self.state.answer(query, over: self.rows.view).body)
     }
 
+    mutating func apply<Operation: PartitionOperation>(
+        _ operation: Operation, as principal: Principal = Bench.system
+    ) throws -> Result<Operation.Outcome, Operation.State.Refusal> {
+        let outcome = try self.apply(
+            operation.enveloped(
+                container: Bench.container, identity: self.drawIdentity(),
+                deadlineMilliseconds: .max, principal: principal))
+        guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
+        return try Operation.result(decoding: outcome.body)
+    }
+
+    /// No question takes more work than it says.
+    mutating func ask<Question: PartitionQuestion>(
+        _ question: Question, as principal: Principal = Bench.system
+    ) throws -> Result<Question.Answer, Question.State.Refusal> {
+        let meter = ReadMeter()
+        let answer = try self.state.answer(
+            question.enveloped(as: principal), within: nil, meter, over: self.rows.view)
+        #expect(meter.work.touchCount <= Question.bound.units, "\(question) took \(meter.work)")
+        return try Question.result(decoding: answer.body)
+    }
+
     @discardableResult
-    mutating func putKey(_ version: UInt32) throws -> RecordOutcome {
+    mutating func putKey(_ version: UInt32) throws -> Result<DatabaseKey, RequestRefusal> {
         try self.apply(
-            .putKey(PutKey(database: Self.database, version: version, key: AssetGoldens.key)))
+            PutKey(Self.database) {
+                $0.version = version
+                $0.key = AssetGoldens.key
+            })
     }
 
     mutating func zone(_ name: String) throws {

@@ -7,8 +7,11 @@ import Testing
 
 /// Every format of assets, as it is written.
 enum AssetGoldens {
-    static let key = WrappedKey(
-        wrapped: Bytes(repeating: 0xAB, count: 60), wrappingVersion: 3, check: [1, 2, 3, 4])
+    static let key = WrappedKey {
+        $0.wrapped = Bytes(repeating: 0xAB, count: 60)
+        $0.wrappingVersion = 3
+        $0.check = [1, 2, 3, 4]
+    }
 
     static func pin(
         _ asset: UInt128 = 0xA1, body: UInt128 = 0xB1, upload: UInt128 = 0xC1,
@@ -57,10 +60,6 @@ enum AssetGoldens {
                     database: Bench.privateDatabase, assets: [AssetID(0xA1), AssetID(.max)],
                     pins: [UploadID(0xC1), UploadID(.max)]))
         ),
-        (
-            "command-put-key-1",
-            .putKey(PutKey(database: Bench.privateDatabase, version: 1, key: Self.key))
-        ),
         ("command-lose-body-1", .loseBody(LoseBody(body: BodyID(0xB1)))),
         ("command-find-body-1", .findBody(Self.find)),
         ("command-modify-records-3", .modifyRecords(Self.modify)),
@@ -81,14 +80,12 @@ enum AssetGoldens {
             .pinned(PinnedAsset(asset: AssetID(0xA1), fileChecksum: "AbCd", isShared: true))
         ),
         ("outcome-held-1", .holdAssets, .held([nil, HeldAsset(fileChecksum: "AbCd", size: 300)])),
-        ("outcome-key-1", .putKey, .key(DatabaseKey(version: 2, key: Self.key))),
         ("outcome-body-lost-1", .loseBody, .bodyLost(true)),
         ("outcome-body-found-1", .findBody, .bodyFound(true)),
     ]
 
     static let queries: [RecordQuery.Ask] = [
-        .asset(AssetID(0xA1)), .key(KeyAsk(database: Bench.privateDatabase, version: nil)),
-        .key(KeyAsk(database: Bench.privateDatabase, version: 7)),
+        .asset(AssetID(0xA1)),
         .judge(JudgeAsk(Self.modify, schemaVersion: 3)),
         .lostFiles(LostFilesAsk()), .lostFiles(LostFilesAsk(after: AssetID(0xA1))),
         .assetRows(AssetRowsAsk()), .assetRows(AssetRowsAsk(after: [1, 2, 3])),
@@ -111,7 +108,6 @@ enum AssetGoldens {
             StoredAsset(
                 asset: AssetID(0xA1), database: Bench.privateDatabase, fileChecksum: "AbCd",
                 body: Self.pin().manifest(of: 1, namedAt: LogIndex(9)), key: Self.key)),
-        .key(nil), .key(DatabaseKey(version: 2, key: Self.key)),
         .lostFiles(
             LostFiles(
                 files: [
@@ -131,7 +127,6 @@ enum AssetGoldens {
                     BodyExtent(BodyID(0xB1), chunkCount: 3),
                     BodyExtent(BodyID(0xB2), chunkCount: 0),
                 ], next: AssetID(0xA2))),
-        .key(DatabaseKey(version: 2, key: nil)),
         .use(
             StorageUse(recordCount: 3, size: 9), zoneCount: 2,
             assets: AssetUse(count: 3, size: 1 << 33, unattachedCount: 1, unattachedSize: 300)),

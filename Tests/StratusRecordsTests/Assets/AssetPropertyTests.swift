@@ -287,11 +287,11 @@ struct AssetLife {
             .eraseDatabase(EraseDatabase(database: Bench.privateDatabase, zoneCount: 100)))
         self.zones = []
         // The next key has another number, and the old one never comes back.
-        guard case .key(let old) = try self.bench.putKey(self.keyVersion), old.key == nil else {
+        guard try self.bench.putKey(self.keyVersion).get().key == nil else {
             throw BenchError("a destroyed key is there")
         }
         self.keyVersion += 1
-        guard case .key(let new) = try self.bench.putKey(self.keyVersion), new.key != nil else {
+        guard try self.bench.putKey(self.keyVersion).get().key != nil else {
             throw BenchError("no new key")
         }
         self.model.now = self.bench.milliseconds
@@ -311,24 +311,23 @@ struct AssetLife {
 
     /// A newer key; the older ones go once no file is under them.
     private mutating func rotate() throws {
-        let ask = OlderFilesAsk(database: Bench.privateDatabase, below: self.keyVersion)
-        guard case .olderFiles(let page) = try self.bench.ask(.olderFiles(ask)) else {
-            throw BenchError("no files")
-        }
-        guard page.files.isEmpty else { return }
-        _ = try self.bench.apply(
-            .retireKeys(RetireKeys(database: Bench.privateDatabase, below: self.keyVersion)))
-        guard case .key(let new) = try self.bench.putKey(self.keyVersion + 1), new.key != nil else {
+        guard try self.olderFiles().isEmpty else { return }
+        let retire = RetireKeys(Bench.privateDatabase) { $0.below = self.keyVersion }
+        _ = try self.bench.apply(retire).get()
+        guard try self.bench.putKey(self.keyVersion + 1).get().key != nil else {
             throw BenchError("no newer key")
         }
         self.keyVersion += 1
     }
 
+    private mutating func olderFiles() throws -> [OlderFile] {
+        let ask = OlderFilesAsk(Bench.privateDatabase) { $0.below = self.keyVersion }
+        return try self.bench.ask(ask).get().files
+    }
+
     /// A file is sealed anew: its row changes in two places, and no other asset's does.
     private mutating func replace() throws {
-        let ask = OlderFilesAsk(database: Bench.privateDatabase, below: self.keyVersion)
-        guard case .olderFiles(let page) = try self.bench.ask(.olderFiles(ask)),
-            let file = page.files.randomElement(using: &self.random),
+        guard let file = try self.olderFiles().randomElement(using: &self.random),
             let row = try self.bench.row(file.asset.raw)
         else { return }
         self.drawn += 1

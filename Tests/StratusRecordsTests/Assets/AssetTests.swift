@@ -415,12 +415,10 @@ import Testing
             .eraseDatabase(EraseDatabase(database: Bench.privateDatabase)))
         #expect(try self.asset(1) == nil)
         #expect(try self.asset(2) == nil)
-        let newest = KeyAsk(database: Bench.privateDatabase, version: nil)
-        #expect(try self.bench.ask(.key(newest)) == .key(DatabaseKey(version: 1, key: nil)))
-        #expect(try self.bench.putKey(1) == .key(DatabaseKey(version: 1, key: nil)))
-        #expect(try self.bench.putKey(3) == .refused(RequestRefusal(.keyMissing)))
-        #expect(
-            try self.bench.putKey(2) == .key(DatabaseKey(version: 2, key: AssetGoldens.key)))
+        #expect(try self.newestKey() == Self.key(1, nil))
+        #expect(try self.bench.putKey(1).get() == Self.key(1, nil))
+        #expect(try self.bench.putKey(3) == .failure(RequestRefusal(.keyMissing)))
+        #expect(try self.bench.putKey(2).get() == Self.key(2, AssetGoldens.key))
         #expect(
             try self.bench.pin(3, content: nil, size: 1)
                 == .refused(RequestRefusal(.keyMissing)))
@@ -456,22 +454,24 @@ import Testing
     }
 
     @Test mutating func `a key is put once`() throws {
-        let other = WrappedKey(wrapped: [1], wrappingVersion: 9, check: [])
-        let put = PutKey(database: Bench.privateDatabase, version: 1, key: other)
+        let other = WrappedKey {
+            $0.wrapped = [1]
+            $0.wrappingVersion = 9
+        }
+        var put = PutKey(Bench.privateDatabase) {
+            $0.version = 1
+            $0.key = other
+        }
+        #expect(try self.bench.apply(put).get() == Self.key(1, AssetGoldens.key))
         #expect(
-            try self.bench.apply(.putKey(put))
-                == .key(DatabaseKey(version: 1, key: AssetGoldens.key)))
-        #expect(
-            try self.bench.apply(.putKey(put), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
+            try self.bench.apply(put, as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
         // A database that nobody has written to gets its row with its key.
-        let first = PutKey(database: Bench.publicDatabase, version: 1, key: other)
-        #expect(try self.bench.apply(.putKey(first)) == .key(DatabaseKey(version: 1, key: other)))
-        let ask = KeyAsk(database: Bench.publicDatabase, version: 1)
-        #expect(try self.bench.ask(.key(ask)) == .key(DatabaseKey(version: 1, key: other)))
+        put.database = Bench.publicDatabase
+        #expect(try self.bench.apply(put).get() == Self.key(1, other))
+        let ask = KeyAsk(Bench.publicDatabase) { $0.version = 1 }
+        #expect(try self.bench.ask(ask).get() == Self.key(1, other))
         #expect(
-            try self.bench.ask(.key(ask), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
+            try self.bench.ask(ask, as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
         #expect(
             try self.bench.ask(.asset(AssetID(1)), as: Bench.user)
                 == .refused(RequestRefusal(.accessDenied)))
@@ -482,14 +482,21 @@ import Testing
         // Its outcome has no body.
         _ = try? self.bench.apply(.recover)
         #expect(try self.asset(1) != nil)
-        #expect(try self.bench.putKey(2) == .refused(RequestRefusal(.keyMissing)))
-        let newest = KeyAsk(database: Bench.privateDatabase, version: nil)
-        #expect(
-            try self.bench.ask(.key(newest)) == .key(DatabaseKey(version: 1 << 16, key: nil)))
+        #expect(try self.bench.putKey(2) == .failure(RequestRefusal(.keyMissing)))
+        #expect(try self.newestKey() == Self.key(1 << 16, nil))
         let next: UInt32 = 1 << 16 + 1
-        #expect(
-            try self.bench.putKey(next)
-                == .key(DatabaseKey(version: next, key: AssetGoldens.key)))
+        #expect(try self.bench.putKey(next).get() == Self.key(next, AssetGoldens.key))
+    }
+
+    private mutating func newestKey() throws -> DatabaseKey? {
+        try self.bench.ask(KeyAsk(Bench.privateDatabase) { _ in }).get()
+    }
+
+    private static func key(_ version: UInt32, _ key: WrappedKey?) -> DatabaseKey {
+        DatabaseKey {
+            $0.version = version
+            $0.key = key
+        }
     }
 
     private mutating func lost(after asset: AssetID? = nil) throws -> LostFiles {

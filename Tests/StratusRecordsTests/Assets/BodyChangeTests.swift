@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusDoubles
 import StratusModel
+import StratusRows
 import StratusSQLite
 import StratusStorage
 import Testing
@@ -21,10 +22,21 @@ import Testing
     private mutating func apply(
         _ command: RecordCommand, to store: PartitionStore<DataState>
     ) throws {
+        try self.apply(
+            command.enveloped(
+                container: Bench.container, identity: RequestIdentity(high: 0, low: self.index + 1),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system), to: store)
+    }
+
+    private mutating func apply(_ key: PutKey, to store: PartitionStore<DataState>) throws {
+        try self.apply(
+            key.enveloped(
+                container: Bench.container, identity: RequestIdentity(high: 0, low: self.index + 1),
+                deadlineMilliseconds: .max, principal: Bench.system), to: store)
+    }
+
+    private mutating func apply(_ envelope: Command, to store: PartitionStore<DataState>) throws {
         self.index += 1
-        let envelope = command.enveloped(
-            container: Bench.container, identity: RequestIdentity(high: 0, low: self.index),
-            deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system)
         let entry = Entry(
             index: LogIndex(self.index), term: Term(1),
             time: HybridTime(milliseconds: 1_700_000_000_000 + Int64(self.index)),
@@ -34,9 +46,11 @@ import Testing
         #expect(outcomes.first?.verdict == .decided)
     }
 
-    private static func key(_ version: UInt32) -> RecordCommand {
-        .putKey(
-            PutKey(database: Bench.privateDatabase, version: version, key: AssetGoldens.key))
+    private static func key(_ version: UInt32) -> PutKey {
+        PutKey(Bench.privateDatabase) {
+            $0.version = version
+            $0.key = AssetGoldens.key
+        }
     }
 
     private static func pin(_ number: UInt128, chunkCount: UInt64 = 2) -> RecordCommand {

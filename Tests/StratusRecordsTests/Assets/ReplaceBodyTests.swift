@@ -19,32 +19,12 @@ enum ReplaceGoldens {
     }
 
     static let commands: [(name: String, command: RecordCommand)] = [
-        ("command-replace-body-1", .replaceBody(Self.replace())),
-        (
-            "command-retire-keys-1",
-            .retireKeys(RetireKeys(database: Bench.privateDatabase, below: 300))
-        ),
+        ("command-replace-body-1", .replaceBody(Self.replace()))
     ]
 
     static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
         ("outcome-body-replaced-1", .replaceBody, .bodyReplaced(.replaced)),
         ("outcome-body-replaced-2", .replaceBody, .bodyReplaced(.differs)),
-    ]
-
-    static let queries: [RecordQuery.Ask] = [
-        .olderFiles(OlderFilesAsk(database: Bench.privateDatabase, below: 2)),
-        .olderFiles(
-            OlderFilesAsk(database: Bench.privateDatabase, after: AssetID(0xA1), below: 300)),
-    ]
-
-    static let answers: [RecordAnswer] = [
-        .olderFiles(OlderFiles(files: [], next: nil)),
-        .olderFiles(
-            OlderFiles(
-                files: [
-                    OlderFile(asset: AssetID(0xA1), isLost: false),
-                    OlderFile(asset: AssetID(.max), isLost: true),
-                ], next: AssetID(.max))),
     ]
 }
 
@@ -81,11 +61,7 @@ enum ReplaceGoldens {
     }
 
     private mutating func older(below version: UInt32 = 2) throws -> [OlderFile] {
-        let ask = OlderFilesAsk(database: Bench.privateDatabase, below: version)
-        guard case .olderFiles(let page) = try self.bench.ask(.olderFiles(ask)) else {
-            throw BenchError("no files")
-        }
-        return page.files
+        try self.bench.ask(OlderFilesAsk(Bench.privateDatabase) { $0.below = version }).get().files
     }
 
     @Test func `a command whose numbers do not agree is malformed`() {
@@ -204,16 +180,15 @@ enum ReplaceGoldens {
             }
         }
         func retire(_ version: UInt32, as principal: Principal = Bench.system) throws
-            -> RecordOutcome
+            -> Result<ResealedFields, RequestRefusal>
         {
             try self.bench.apply(
-                .retireKeys(RetireKeys(database: Bench.privateDatabase, below: version)),
-                as: principal)
+                RetireKeys(Bench.privateDatabase) { $0.below = version }, as: principal)
         }
-        func left(_ count: UInt64) -> RecordOutcome {
-            .resealed(ResealedFields(count: 0, olderKeyCount: count))
+        func left(_ count: UInt64) -> Result<ResealedFields, RequestRefusal> {
+            .success(ResealedFields { $0.olderKeyCount = count })
         }
-        #expect(try retire(2, as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
+        #expect(try retire(2, as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
         // A version that is not there yet destroys nothing, nor does one that leaves all.
         for version in [0, 1, 4] as [UInt32] { #expect(try retire(version) == left(2)) }
         #expect(try keys() == [0, 1, 2, 3])
@@ -232,25 +207,30 @@ enum ReplaceGoldens {
         let other = DatabaseID(container: Bench.container, scope: .private, owner: "somebody")
         for version in [0, 1] as [UInt32] {
             _ = try self.bench.apply(
-                .putKey(PutKey(database: other, version: version, key: AssetGoldens.key)))
+                PutKey(other) {
+                    $0.version = version
+                    $0.key = AssetGoldens.key
+                }
+            ).get()
         }
         var pin = AssetGoldens.pin(5_000, body: 5_000, upload: 5_000, digest: nil)
         pin.database = other
         _ = try self.bench.apply(.pinAsset(pin))
         var (found, after, count): ([AssetID], AssetID?, Int) = ([], nil, 0)
         repeat {
-            let ask = OlderFilesAsk(database: Bench.privateDatabase, after: after, below: 3)
-            guard case .olderFiles(let page) = try self.bench.ask(.olderFiles(ask)) else {
-                throw BenchError("no files")
-            }
+            let page = try self.bench.ask(
+                OlderFilesAsk(Bench.privateDatabase) {
+                    $0.after = after
+                    $0.below = 3
+                }
+            ).get()
             found += page.files.map(\.asset)
             after = page.next
             count += 1
         } while after != nil && count < 100
-        #expect(found.count == 1_203 && Set(found).count == 1_203 && count == 3)
-        let ask = OlderFilesAsk(database: Bench.privateDatabase, below: 3)
+        #expect(found.count == 1_203 && Set(found).count == 1_203 && count == 5)
+        let ask = OlderFilesAsk(Bench.privateDatabase) { $0.below = 3 }
         #expect(
-            try self.bench.ask(.olderFiles(ask), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
+            try self.bench.ask(ask, as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
     }
 }

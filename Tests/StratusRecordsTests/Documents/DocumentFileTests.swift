@@ -9,12 +9,7 @@ import Testing
     private var own = DocumentBench()
 
     init() throws {
-        _ = try self.own.bench.apply(
-            .putKey(PutKey(database: Bench.privateDatabase, version: 0, key: AssetGoldens.key)),
-            as: Bench.system)
-        _ = try self.own.bench.apply(
-            .putKey(PutKey(database: Bench.privateDatabase, version: 1, key: AssetGoldens.key)),
-            as: Bench.system)
+        try self.own.bench.putKeys()
     }
 
     private mutating func upload(_ number: UInt128, size: UInt64 = 5_000) throws

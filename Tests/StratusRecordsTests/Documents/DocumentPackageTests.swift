@@ -10,13 +10,7 @@ import Testing
     private let id = DocumentBench.id(1)
 
     init() throws {
-        for version in [0, 1] as [UInt32] {
-            _ = try self.own.bench.apply(
-                .putKey(
-                    PutKey(
-                        database: Bench.privateDatabase, version: version, key: AssetGoldens.key)),
-                as: Bench.system)
-        }
+        try self.own.bench.putKeys()
     }
 
     private func parts(_ parts: [(String, DocumentPart.Content)]) -> DocumentContent {

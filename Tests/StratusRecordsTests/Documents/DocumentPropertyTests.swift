@@ -76,13 +76,7 @@ struct DocumentLife {
 
     /// - Returns: what was wrong; nil: nothing.
     mutating func run(steps: Int) throws -> String? {
-        for version in [0, 1] as [UInt32] {
-            _ = try self.own.bench.apply(
-                .putKey(
-                    PutKey(
-                        database: Bench.privateDatabase, version: version,
-                        key: AssetGoldens.key)), as: Bench.system)
-        }
+        try self.own.bench.putKeys()
         for step in 1...steps {
             switch self.draw(20) {
             case 0: try self.own.bench.finishJobs(budget: 4)

@@ -106,13 +106,7 @@ import Testing
     }
 
     @Test mutating func `a file that is published is held until its link ends`() throws {
-        for version in [0, 1] as [UInt32] {
-            _ = try self.own.bench.apply(
-                .putKey(
-                    PutKey(
-                        database: Bench.privateDatabase, version: version, key: AssetGoldens.key)),
-                as: Bench.system)
-        }
+        try self.own.bench.putKeys()
         let film = try self.own.upload(1)
         let item = try self.own.item(
             .create(

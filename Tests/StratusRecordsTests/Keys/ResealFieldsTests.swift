@@ -14,34 +14,6 @@ enum ResealGoldens {
                 FieldType(.string, isEncrypted: true),
                 SealedFieldCoding.bytes(keyVersion: version, content: content)))
     }
-
-    static let commands: [(name: String, command: RecordCommand)] = [
-        (
-            "command-reseal-fields-1",
-            .resealFields(
-                ResealFields(
-                    database: Bench.privateDatabase, zone: "Shelves",
-                    items: [.init(record: "a", tag: ChangeTag(300), fields: [Self.secret(2)])]))
-        )
-    ]
-
-    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
-        (
-            "outcome-resealed-1", .resealFields,
-            .resealed(ResealedFields(count: 300, olderKeyCount: 1))
-        )
-    ]
-
-    static let queries: [RecordQuery.Ask] = [
-        .sealedRecords(SealedAsk(database: Bench.privateDatabase, zone: "Shelves", below: 2)),
-        .sealedRecords(
-            SealedAsk(database: Bench.privateDatabase, zone: "Shelves", after: "a", below: 300)),
-    ]
-
-    static let answers: [RecordAnswer] = [
-        .sealedRecords(SealedPage(records: [], next: nil)),
-        .sealedRecords(SealedPage(records: [], next: "a")),
-    ]
 }
 
 /// Values that are sealed anew, in rows.
@@ -65,30 +37,50 @@ enum ResealGoldens {
         return nil
     }
 
-    private mutating func old(below version: UInt32, after: String? = nil) throws -> SealedPage {
-        let ask = SealedAsk(
-            database: Bench.privateDatabase, zone: "Shelves", after: after, below: version)
-        guard case .sealedRecords(let page) = try self.bench.ask(.sealedRecords(ask)) else {
-            throw BenchError("no page")
-        }
-        return page
+    private mutating func old(below version: UInt32, after: String? = nil) throws
+        -> SealedRecords
+    {
+        try self.bench.ask(
+            SealedRecordsAsk(Bench.privateDatabase) {
+                $0.zone = "Shelves"
+                $0.after = after
+                $0.below = version
+            }
+        ).get()
     }
 
     private mutating func reseal(
         _ items: [ResealFields.Item], as principal: Principal = Bench.system
-    ) throws -> RecordOutcome {
+    ) throws -> Result<ResealedFields, RequestRefusal> {
         try self.bench.apply(
-            .resealFields(
-                ResealFields(database: Bench.privateDatabase, zone: "Shelves", items: items)),
-            as: principal)
+            ResealFields(Bench.privateDatabase) {
+                $0.zone = "Shelves"
+                $0.items = items
+            }, as: principal)
     }
 
     private func all(_ table: Table) throws -> [Bytes] {
         try self.bench.rows.view.rows(table, from: [], to: [], limit: .max).map { $0.key + $0.row }
     }
 
-    private static func resealed(_ count: UInt64, older: UInt64) -> RecordOutcome {
-        .resealed(ResealedFields(count: count, olderKeyCount: older))
+    private static func resealed(_ count: UInt64, older: UInt64)
+        -> Result<ResealedFields, RequestRefusal>
+    {
+        .success(
+            ResealedFields {
+                $0.count = count
+                $0.olderKeyCount = older
+            })
+    }
+
+    private static func item(_ name: String, _ tag: ChangeTag, _ field: Field)
+        -> ResealFields.Item
+    {
+        ResealFields.Item {
+            $0.record = name
+            $0.tag = tag
+            $0.fields = [field]
+        }
     }
 
     @Test mutating func `a value that is sealed anew changes neither tag nor feed`() throws {
@@ -101,10 +93,9 @@ enum ResealGoldens {
         let record = try #require(page.records.first)
         let feed = try self.all(.feed)
         let zones = try self.all(.zone)
-        let item = ResealFields.Item(
-            record: "a", tag: record.tag, fields: [ResealGoldens.secret(2, [8, 9])])
+        let item = Self.item("a", record.tag, ResealGoldens.secret(2, [8, 9]))
         #expect(
-            try self.reseal([item], as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
+            try self.reseal([item], as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
         #expect(try self.reseal([item]) == Self.resealed(1, older: 1))
         #expect(try self.all(.feed) == feed)
         #expect(try self.all(.zone) == zones)
@@ -119,24 +110,22 @@ enum ResealGoldens {
         #expect(try self.save("a", [ResealGoldens.secret(1)]) == nil)
         let tag = try #require(try self.old(below: 2).records.first).tag
         let same = ResealGoldens.secret(2, [8, 9])
-        func item(_ name: String, _ tag: ChangeTag, _ field: Field) -> ResealFields.Item {
-            ResealFields.Item(record: name, tag: tag, fields: [field])
-        }
         // Nobody has made key 2 yet.
-        #expect(try self.reseal([item("a", tag, same)]) == Self.resealed(0, older: 0))
+        #expect(try self.reseal([Self.item("a", tag, same)]) == Self.resealed(0, older: 0))
         try self.bench.putKey(2)
         let other = Field(name: "other", value: same.value)
         let plain = Field(name: "secret", value: .scalar(.string("x")))
         let items = [
-            item("a", ChangeTag(tag.raw + 1), same), item("nobody", tag, same),
-            item("a", tag, ResealGoldens.secret(2, [1])), item("a", tag, ResealGoldens.secret(1)),
-            item("a", tag, other), item("a", tag, plain),
+            Self.item("a", ChangeTag(tag.raw + 1), same), Self.item("nobody", tag, same),
+            Self.item("a", tag, ResealGoldens.secret(2, [1])),
+            Self.item("a", tag, ResealGoldens.secret(1)),
+            Self.item("a", tag, other), Self.item("a", tag, plain),
         ]
         for item in items {
             #expect(try self.reseal([item]) == Self.resealed(0, older: 1), "\(item)")
         }
         #expect(try self.old(below: 2).records.count == 1)
-        #expect(try self.reseal([item("a", tag, same)]) == Self.resealed(1, older: 1))
+        #expect(try self.reseal([Self.item("a", tag, same)]) == Self.resealed(1, older: 1))
     }
 
     @Test mutating func `after a newer key nothing is saved under an old one`() throws {
@@ -165,5 +154,31 @@ enum ResealGoldens {
         } while after != nil && count < 100
         #expect(names.count == 300 && Set(names).count == 300)
         #expect(count >= 2)
+    }
+
+    @Test mutating func `large records end a page, and a command, before their count does`() throws
+    {
+        let large = Field(
+            name: "text", value: .scalar(.bytes(Bytes(repeating: 7, count: 700_000))))
+        for number in 0..<8 {
+            #expect(try self.save("n\(number)", [ResealGoldens.secret(1), large]) == nil)
+        }
+        try self.bench.putKey(2)
+        var records: [Record] = []
+        var (after, count) = (nil as String?, 0)
+        repeat {
+            let page = try self.old(below: 2, after: after)
+            #expect(page.records.count <= 1)
+            records += page.records
+            after = page.next
+            count += 1
+        } while after != nil && count < 100
+        #expect(records.count == 8)
+        let items = records.map {
+            Self.item($0.name, $0.tag, ResealGoldens.secret(2, [8, 9]))
+        }
+        // The sixth passes the bound, and is the last.
+        #expect(try self.reseal(items) == Self.resealed(6, older: 1))
+        #expect(try self.reseal(Array(items[6...])) == Self.resealed(2, older: 1))
     }
 }

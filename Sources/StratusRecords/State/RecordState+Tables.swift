@@ -1,0 +1,24 @@
+package import StratusModel
+package import StratusRows
+
+/// What partitions of records do and answer. Each type stands in one file, with its fields, its
+/// layout, its outcome and its work. The operations and questions that are not here yet are those of
+/// ``RecordCommand`` and ``RecordQuery``.
+extension RecordState: OperationState {
+    package static let operations = CommandTable<RecordState>(
+        .recordCommand, .of(PutKey.self), .of(RewrapKey.self), .of(RetireKeys.self),
+        .of(ResealFields.self))
+
+    package static let questions = QuestionTable<RecordState>(
+        .recordQuery, .of(KeyAsk.self), .of(SealedRecordsAsk.self), .of(OlderFilesAsk.self),
+        .of(WrappedKeysAsk.self))
+
+    package static var kind: Command.Kind { .records }
+    package static var unreadable: RequestRefusal { RequestRefusal(.queryInvalid, "unreadable") }
+
+    package static func refusal(
+        of principal: Principal, needing need: AccessNeed, in database: DatabaseID?
+    ) -> RequestRefusal? {
+        AccessRules.meets(need, principal, in: database) ? nil : RequestRefusal(.accessDenied)
+    }
+}
