@@ -323,14 +323,15 @@ import WireScenarios
             ])
         #expect(deleted["records"]?[1]?["deleted"] == true, "\(deleted)")
         town.world.advance(by: .seconds(20 * 3_600))
-        // Jobs run behind a command.
-        _ = try await town.api(
-            "records/modify",
-            [
-                "operations": [
-                    ["operationType": "forceDelete", "record": ["recordName": "three"]]
-                ]
-            ])
+        let (_, caller) = try await town.api("users/current", [:])
+        let database = DatabaseID(
+            container: Town.container, scope: .private,
+            owner: try #require(caller["userRecordName"]?.text))
+        let slice = RecordCommand.continueJobs(ContinueJobs()).enveloped(
+            container: Town.container, identity: town.world.drawIdentity(),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+        _ = try await town.router.submit(
+            slice, to: .database(database), deadline: town.world.now + .seconds(1))
         let (_, use) = try await town.api("usage", [:])
         #expect(use["assetBytes"] == 0, "\(use)")
         #expect(try await town.send("GET", link).status != 200)

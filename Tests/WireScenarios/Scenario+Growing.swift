@@ -136,7 +136,8 @@ private struct Growth {
                 "recordName": .string(name), "recordType": .string(Self.types[self.draw(4)]),
                 "fields": fields,
             ]
-            if kind == "update" { record = record.setting("recordChangeTag", "1") }
+            // No record here comes to this tag.
+            if kind == "update" { record = record.setting("recordChangeTag", "zzzz") }
             if self.draw(3) == 0 {
                 record = record.setting("parent", ["recordName": .string(self.name())])
             }
