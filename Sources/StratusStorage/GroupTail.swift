@@ -40,7 +40,7 @@ struct GroupTail {
 
     /// The entry before the first one kept.
     private(set) var start: LogPoint
-    private(set) var slots: [Slot] = []
+    private(set) var slots = SlotQueue()
     /// The approximate size of all slots on disk.
     private(set) var heldSize = 0
     var hardState: HardState?
@@ -211,7 +211,7 @@ struct GroupTail {
     /// Forgets everything: a snapshot through `start` takes its place.
     mutating func restart(after start: LogPoint) {
         self.start = start
-        self.slots = []
+        self.slots.removeAll()
         self.heldSize = 0
         self.durableThrough = start.index
     }

@@ -34,6 +34,25 @@ import Testing
         #expect(moved.damagedIndexes.isEmpty && moved.last == LogIndex(4))
     }
 
+    @Test func `releasing a few entries of many moves each but once`() {
+        var tail = GroupTail()
+        for index in 1...20_000 as ClosedRange<UInt64> {
+            tail.put(Self.slot(index / 100 + 1), at: LogIndex(index))
+        }
+        var released: UInt64 = 0
+        while released < 19_900 {
+            released += 40
+            tail.release(through: LogIndex(released))
+            #expect(tail.start.index == LogIndex(released) && tail.last == LogIndex(20_000))
+            #expect(tail.term(at: LogIndex(released + 60)) == Term((released + 60) / 100 + 1))
+            #expect(tail.slots.deadCount <= tail.slots.count)
+        }
+        #expect(tail.slots.movedCount <= 20_000)
+        tail.cut(from: LogIndex(19_990))
+        tail.put(Self.slot(900), at: LogIndex(19_990))
+        #expect(tail.last == LogIndex(19_990) && tail.term(at: tail.last) == Term(900))
+    }
+
     @Test func `entries that cannot follow are gone`() {
         var tail = Self.torn()
         tail.put(Self.slot(4), at: LogIndex(2))
