@@ -53,7 +53,8 @@ package final class DataDirectory: Sendable {
             case .isBeingConverted(let form):
                 "a conversion of this data directory was interrupted while the new files took their "
                     + "places: run '\(form.command)' again, which finishes it"
-            case .damaged(let what): "the data directory's STRATUS file is damaged: \(what)"
+            case .damaged(let what):
+                "the data directory's STRATUS file is damaged: \(what). \(DataDirectory.rejoin)"
             case .disk(let text): text
             }
         }
@@ -79,6 +80,12 @@ package final class DataDirectory: Sendable {
         case whole(Form)
         case converting(to: Form)
     }
+
+    /// What to do about a file that says what the directory is, who the node is or whom it knows. An
+    /// older copy of it would be a lie.
+    package static let rejoin =
+        "Remove the node with 'stratusctl node remove NAME --now', asked of another one, and let it join "
+        + "anew with an empty data directory. A node alone: restore the whole directory from a backup"
 
     private static let version: UInt8 = 16
     private static let unreleasedVersions: ClosedRange<UInt8> = 1...3

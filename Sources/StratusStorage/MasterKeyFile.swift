@@ -36,7 +36,10 @@ package enum MasterKeyFile {
                 "this data directory was used with master key \(version), which is not in "
                     + "'keys.masterFiles': add it, or, if 'stratusctl encryption-key list' showed "
                     + "that it wraps nothing, add \(version) to 'keys.retiredMasters'"
-            case .unreadable(let why): "the file KEYS in the data directory: \(why)"
+            case .unreadable(let why):
+                "the file KEYS in the data directory cannot be read: \(why). It holds check values of the "
+                    + "master keys alone. If 'keys.masterFiles' names the files that this node had, remove "
+                    + "KEYS: the node makes it anew"
             }
         }
     }

@@ -102,9 +102,8 @@ package final class PeerMemory: Sendable {
         } catch let error as DecodingError {
             throw Refusal(
                 description:
-                    "the file \(path) in the data directory is damaged: \(error); without it "
-                    + "this node cannot tell whether a peer lost its data, so restore the file "
-                    + "from a backup of this node")
+                    "the file \(path) in the data directory is damaged: \(error). Without it this node "
+                    + "cannot tell whether a peer lost its data. \(DataDirectory.rejoin)")
         } catch { throw Refusal(description: "the file \(path) in the data directory: \(error)") }
     }
 

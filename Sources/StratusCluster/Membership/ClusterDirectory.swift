@@ -28,9 +28,8 @@ package final class ClusterDirectory: Sendable {
         package var description: String {
             switch self {
             case .damaged(let what):
-                "the file VIEW in the data directory is damaged: \(what); without it this "
-                    + "node does not know which replicas it may keep, so restore the file from a "
-                    + "backup of this node"
+                "the file VIEW in the data directory is damaged: \(what). Without it this node does not "
+                    + "know which replicas it may keep. \(DataDirectory.rejoin)"
             case .disk(let text): "the file VIEW in the data directory: \(text)"
             }
         }

@@ -53,7 +53,9 @@ package struct ClusterFormation: Sendable, Equatable {
 
         package var description: String {
             switch self {
-            case .damaged(let what): "the CLUSTER file is damaged: \(what)"
+            case .damaged(let what):
+                "the file CLUSTER in the data directory is damaged: \(what). Without it this node does not "
+                    + "know which it is. \(DataDirectory.rejoin)"
             case .disk(let text): text
             case .another(let what): what
             }
