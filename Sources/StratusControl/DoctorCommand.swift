@@ -40,6 +40,8 @@ struct DoctorCommand: AdminConversation {
         }
     }
 
+    /// No longer than a screen.
+    private static let shownMax = 9
     private static let pause = Duration.milliseconds(500)
 
     /// Whether waiting changes nothing: all is well, or the question was wrong.
@@ -144,7 +146,11 @@ struct DoctorCommand: AdminConversation {
 
     static func text(_ findings: [DoctorFinding]) -> String {
         if findings.isEmpty { return "No problems found.\n" }
-        return findings.map { "- \($0.what)\n  \($0.advice)\n" }.joined()
+        let shown = findings.prefix(Self.shownMax).map { "- \($0.what)\n  \($0.advice)\n" }.joined()
+        let left = findings.count - Self.shownMax
+        guard left > 0 else { return shown }
+        return shown
+            + "- \(left) more\n  Solve these first. 'stratusctl --json doctor' shows all.\n"
     }
 
     private func tell(_ findings: [DoctorFinding]) -> ExitCode {

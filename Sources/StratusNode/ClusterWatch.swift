@@ -38,6 +38,8 @@ final class ClusterWatch: Sendable {
 
     private let cluster: NodeCluster
     private let seen = Mutex((figures: Figures(), led: Set<GroupID>()))
+    /// Since when partitions that are open here have had no leader.
+    private let leaderless = Mutex<[GroupID: MonotonicTime]>([:])
 
     init(_ cluster: NodeCluster) { self.cluster = cluster }
 
@@ -64,6 +66,7 @@ final class ClusterWatch: Sendable {
             figures.aheadMilliseconds = max(figures.aheadMilliseconds, replica.aheadMilliseconds)
         }
         self.noteAhead(replicas)
+        self.noteLeaderless(replicas)
         figures.ledCount = observed.count
         // What a cluster keeps in its system partition, a node alone has by itself.
         figures.leadsSystem =
@@ -83,6 +86,25 @@ final class ClusterWatch: Sendable {
             figures.takenCount = seen.figures.takenCount + led.subtracting(seen.led).count
             seen = (figures, led)
         }
+    }
+
+    /// An election takes less.
+    private static let leaderlessMax = Duration.seconds(10)
+
+    /// Partitions that nobody leads are served by nobody: that is no reason to ask another node.
+    private func noteLeaderless(_ replicas: [NodeReplicas.GroupStatus]) {
+        let now = self.cluster.now
+        let found = replicas.filter { $0.isOpen && $0.leader == nil }.map(\.group)
+        let long = self.leaderless.withLock { since in
+            since = Dictionary(uniqueKeysWithValues: found.map { ($0, since[$0] ?? now) })
+            return found.filter { now - (since[$0] ?? now) >= Self.leaderlessMax }.sorted()
+        }
+        guard !long.isEmpty else { return self.cluster.health.dropWarning("leaders") }
+        let names = ReplicaTroubles.list(long.map { ReplicaTroubles.name(of: $0) })
+        self.cluster.health.warn(
+            "leaders",
+            "\(long.count) partitions (\(names)) have had no leader for 10 s: they can neither be read nor written"
+        )
     }
 
     /// A lead that clocks of one cluster may have against each other is none.

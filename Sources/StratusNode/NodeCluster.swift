@@ -32,6 +32,7 @@ final class NodeCluster: Sendable {
     private let world: RealWorld
     private let log: Log
     let health: Health
+    var now: MonotonicTime { self.world.now }
     private let memory: PeerMemory
     private let certificates: PeerCertificates?
     private let tasks = Mutex<[Task<Void, Never>]>([])
@@ -79,6 +80,12 @@ final class NodeCluster: Sendable {
         }
         let formation = try Self.formation(settings, secret, world, dataDirectory)
         self.recovery = try Self.recovery(formation, world)
+        if self.recovery != nil {
+            health.warn(
+                "recovery",
+                "this node goes on after 'stratus cluster recover', and the cluster has not taken it yet"
+            )
+        }
         let directory = try Self.directory(formation, settings, world)
         let (sealedMaster, master) = try Self.master(formation, directory, secret, world)
         try Self.checkLevel(of: directory)
@@ -492,10 +499,8 @@ final class NodeCluster: Sendable {
         health.clear("partitions")
         health.dropWarning("partitions")
         if groups.isEmpty { return }
-        let shown = groups.prefix(8).map { $0 == .system ? "system" : "\($0.raw - 1)" }
-        let text =
-            "\(groups.count) cannot be opened (\(shown.joined(separator: ", "))"
-            + "\(groups.count > shown.count ? ", …" : "")): \(why)"
+        let names = ReplicaTroubles.list(groups.map { ReplicaTroubles.name(of: $0) })
+        let text = "\(groups.count) cannot be opened (\(names)): \(why)"
         if isAlone { health.warn("partitions", text) } else { health.raise("partitions", text) }
     }
 
@@ -560,11 +565,8 @@ final class NodeCluster: Sendable {
         if let fault = self.replicas.fault {
             health.complaints.append(.init(component: "storage", reason: fault))
         }
-        for group in await self.replicas.status() {
-            // What cannot be opened is a reason of its own, once for all of them.
-            if let problem = group.problem, group.isOpen {
-                health.complaints.append(.init(component: "\(group.group)", reason: problem))
-            }
+        for line in ReplicaTroubles(of: await self.replicas.status()).lines {
+            health.complaints.append(.init(component: "replicas", reason: line))
         }
         for stuck in self.mail.stuck(at: self.world.now) {
             health.complaints.append(.init(component: "mail", reason: stuck.description))

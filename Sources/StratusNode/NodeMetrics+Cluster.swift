@@ -12,7 +12,7 @@ extension NodeMetrics {
     static let components = [
         "starting", "stopping", "formation", "cluster", "member", "data", "refused", "peers",
         "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail", "assets", "push",
-        "sealing", "partitions", "entries", "time",
+        "sealing", "partitions", "entries", "time", "leaders", "recovery",
     ]
 
     private static let certificateHelp =

@@ -93,6 +93,7 @@ struct SystemPartition: ClusterControl {
                         self.refused(refusal)
                     } else if case .recover = command {
                         isRecovered = true
+                        self.health.dropWarning("recovery")
                         self.log.info("the cluster continues without the lost nodes")
                     }
                     break

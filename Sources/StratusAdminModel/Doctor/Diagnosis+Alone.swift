@@ -11,13 +11,16 @@ extension Diagnosis {
             look: .alone { $0.warnings.map(Self.reported) }),
         DoctorRow(
             alarm: "complaint", alert: "StratusAlarm",
-            sentence: "partition {partition}: {problem}", advice: "{advice}",
+            sentence: "{partitions}: {problem}", advice: "{advice}",
             page: "Docs/guides/operating.md#when-something-is-wrong",
             look: .alone { status in
-                status.partitions.compactMap { partition -> DoctorRow.Values? in
-                    guard let problem = partition.problem else { return nil }
-                    return [
-                        "partition": partition.name, "problem": problem,
+                Self.folded(
+                    status.partitions.compactMap { partition in
+                        partition.problem.map { (partition.name, $0) }
+                    }
+                ).map { partitions, problem in
+                    [
+                        "partitions": partitions, "problem": problem,
                         "advice": Self.advice(about: "", of: "this node"),
                     ]
                 }
@@ -38,6 +41,30 @@ extension Diagnosis {
                 return [Self.space("", status.freeBytes, status.diskBytes)]
             }),
     ]
+
+    /// One cause is one finding, however many partitions it strikes: numbers apart, the text is the
+    /// same.
+    static func folded(_ problems: [(name: String, text: String)]) -> [(String, String)] {
+        var kinds: [(kind: String, text: String, names: [String])] = []
+        for (name, text) in problems {
+            let kind = text.filter { !$0.isNumber }
+            if let position = kinds.firstIndex(where: { $0.kind == kind }) {
+                kinds[position].names.append(name)
+            } else {
+                kinds.append((kind, text, [name]))
+            }
+        }
+        return kinds.map {
+            ($0.names.count == 1 ? "partition \($0.names[0])" : Self.partitions($0.names), $0.text)
+        }
+    }
+
+    /// Their number, and the first of their names.
+    static func partitions(_ names: [String]) -> String {
+        if names.count == 1 { return "partition \(names[0])" }
+        let shown = names.prefix(8).joined(separator: ", ")
+        return "\(names.count) partitions (\(shown)\(names.count > 8 ? ", …" : ""))"
+    }
 
     private static func reported(_ report: ComponentReport) -> DoctorRow.Values {
         [
@@ -113,7 +140,7 @@ extension Diagnosis {
         }
     }
 
-    static let askedRows: [DoctorRow] = [Self.unformed, Self.olderRelease]
+    static let askedRows: [DoctorRow] = [Self.unformed, Self.olderRelease, Self.recoveryPending]
 
     package static let unformed = DoctorRow(
         alarm: "notReady", alert: "StratusNotReady",
@@ -123,6 +150,14 @@ extension Diagnosis {
             + "and must reach the others at the addresses of that list. Ask those that run too: "
             + "'stratusctl --node URL doctor'.",
         command: "doctor", page: "Docs/guides/operating.md#forming-a-cluster", look: .asked)
+
+    static let recoveryPending = DoctorRow(
+        alarm: "complaint", alert: "StratusAlarm", sentence: "node '{node}', recovery: {reason}",
+        advice:
+            "Wait: 'stratusctl doctor --wait 1m'. If it lasts, start the other nodes that were "
+            + "recovered. Start none of those that were given as lost.",
+        command: "doctor", page: "Docs/guides/operating.md#when-a-majority-is-gone-for-good",
+        look: .asked)
 
     package static let olderRelease = DoctorRow(
         alarm: Self.unfinishedUpgrade, alert: "StratusUpgradeUnfinished",

@@ -11,8 +11,8 @@ extension Diagnosis {
         DoctorRow(
             alarm: "noMajority", alert: "StratusPartitionsWithoutLeader",
             sentence:
-                "partition {partition} has {left} of {count} replicas, which is not a majority: "
-                + "it can neither be read nor written",
+                "{partitions} {have} {left} of {count} replicas, which is not a majority: "
+                + "{they} can neither be read nor written",
             advice: "Start {nodes}.",
             page: "Docs/guides/operating.md#when-a-majority-is-gone-for-good",
             look: .cluster(Self.withoutMajority)),
@@ -83,18 +83,32 @@ extension Diagnosis {
     private static func withoutMajority(_ sight: ClusterSight) -> [DoctorRow.Values] {
         let led = Set(sight.health.groups.map(\.partition))
         let (names, unreachable) = (sight.cluster.names, sight.unreachable)
-        return sight.cluster.partitions.compactMap { partition -> DoctorRow.Values? in
+        var found: [(away: String, left: Int, count: Int, partitions: [String])] = []
+        for partition in sight.cluster.partitions {
             let replicas = partition.replicas
             let left = replicas.count { !unreachable.contains($0) }
             // A partition that nobody has used since the start has no leader, and needs none.
             guard !led.contains(partition.partition), left < replicas.count / 2 + 1 else {
-                return nil
+                continue
             }
             let away = replicas.filter { unreachable.contains($0) }
-                .map { "'\(names[$0] ?? "\($0)")'" }
+                .map { "'\(names[$0] ?? "\($0)")'" }.joined(separator: " or ")
+            let position = found.firstIndex {
+                $0.away == away && $0.left == left && $0.count == replicas.count
+            }
+            if let position {
+                found[position].partitions.append(partition.partition)
+            } else {
+                found.append((away, left, replicas.count, [partition.partition]))
+            }
+        }
+        // One cause for all that wait for the same nodes.
+        return found.map { cause in
+            let isOne = cause.partitions.count == 1
             return [
-                "partition": partition.partition, "left": "\(left)",
-                "count": "\(replicas.count)", "nodes": away.joined(separator: " or "),
+                "partitions": Self.partitions(cause.partitions), "have": isOne ? "has" : "have",
+                "they": isOne ? "it" : "they", "left": "\(cause.left)", "count": "\(cause.count)",
+                "nodes": cause.away,
             ]
         }
     }

@@ -17,10 +17,14 @@ extension Diagnosis {
             alarm: "complaint", alert: "StratusAlarm",
             sentence: "node '{node}', {component}: {reason}", advice: "{advice}",
             page: "Docs/guides/operating.md#when-something-is-wrong",
-            look: .node { node, _ in
+            look: .node { node, sight in
                 // All clocks are compared below, also those of nodes that see nobody to compare
-                // with.
-                (node.complaints ?? []).filter { $0.component != "clock" }.map {
+                // with. Where nodes are silent, they are the reason why others do not lead.
+                let isCaused = !sight.unreachable.isEmpty
+                return (node.complaints ?? []).filter {
+                    $0.component != "clock" && !($0.component == "leaders" && isCaused)
+                }
+                .map {
                     [
                         "node": node.name, "component": $0.component, "reason": $0.reason,
                         "advice": Self.advice(about: $0.component, of: node.name),
@@ -142,6 +146,21 @@ extension Diagnosis {
             "Other nodes have what '{node}' cannot open: run 'stratusctl node remove {node} --now', "
                 + "and let it join anew with an empty data directory. A node without peers: stop "
                 + "it, and restore its data directory from a backup."
+        ),
+        (
+            ["leaders"],
+            "'stratusctl cluster status' shows the nodes that hold them: start those that are down. If "
+                + "all answer, look at the other findings, and at the clocks and disks of these nodes."
+        ),
+        (
+            ["replicas"],
+            "Where it asks for a snapshot, or was refused one, wait: 'stratusctl doctor --wait 10m'. If "
+                + "it stays, look at the disk of '{node}', run 'stratusctl node remove {node} --now', and "
+                + "let it join anew with an empty data directory."
+        ),
+        (
+            ["recovery"],
+            "Wait: the cluster takes the recovery as soon as its system partition has a leader."
         ),
         (
             ["entries"],

@@ -3,6 +3,8 @@
 package enum Diagnosis {
     /// What is wrong with a cluster: first with each of its nodes, then with the whole.
     package static func findings(_ sight: ClusterSight) -> [DoctorFinding] {
+        // What nodes know from before a recovery is no ground for an advice.
+        if let pending = Self.pendingRecovery(sight.health) { return [pending] }
         var all: [DoctorFinding] = []
         for node in sight.health.nodes {
             for row in Self.table {
@@ -26,6 +28,7 @@ package enum Diagnosis {
     /// about the cluster itself.
     package static func withoutLeader(_ health: ClusterHealthAnswer) -> DoctorFinding? {
         guard !health.isCurrent else { return nil }
+        if let pending = Self.pendingRecovery(health) { return pending }
         for row in Self.table {
             if case .leaderless(let look) = row.look, let values = look(health) {
                 return row.finding(values)
@@ -45,6 +48,21 @@ package enum Diagnosis {
     /// Every kind of problem, in the order in which findings are shown.
     package static let table: [DoctorRow] =
         Self.nodeRows + Self.groupRows + Self.aloneRows + Self.leaderlessRows + Self.askedRows
+
+    /// A recovery that the system partition has not heard of: its view still has the lost nodes.
+    private static func pendingRecovery(_ health: ClusterHealthAnswer) -> DoctorFinding? {
+        for node in health.nodes {
+            for complaint in node.complaints ?? []
+            where complaint.component == Self.recovery {
+                return Self.recoveryPending.finding(
+                    ["node": node.name, "reason": complaint.reason])
+            }
+        }
+        return nil
+    }
+
+    /// The component by which a node says that it was recovered.
+    static let recovery = "recovery"
 
     static let skewMaxMilliseconds: Int64 = 500
     static let certificateDaysMin: Int64 = 14
