@@ -8,5 +8,7 @@ extension MixRecipe {
         options.standstillTime = .seconds(600)
         options.standsStillFull = draw.seed % 2 == 0
         options.thinkTimeMax = .milliseconds(200)
+        // Tiny chunks take long to bring what ten minutes have left behind.
+        options.steadyTime = .seconds(90)
     }
 }
