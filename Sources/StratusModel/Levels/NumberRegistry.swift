@@ -173,8 +173,9 @@ extension NumberFamily {
             16: "cross zone reference", 17: "parent missing", 18: "cascade too large",
             19: "atomic failure", 20: "name invalid", 21: "type reserved",
             22: "too many references", 23: "batch too large", 24: "deferred", 25: "database full",
-            26: "not reserved", 27: "outbox full", 28: "reference pending", 40: "asset missing",
-            41: "asset mismatch", 42: "too many assets", 90: "field key missing",
+            26: "not reserved", 27: "outbox full", 28: "reference pending", 29: "parent circle",
+            40: "asset missing", 41: "asset mismatch", 42: "too many assets",
+            90: "field key missing",
         ], hasGaps: true)
     /// Why an edit of a zone was refused.
     package static let zoneRefusal = NumberFamily(
@@ -210,6 +211,7 @@ extension NumberFamily {
             10: "too many items", 11: "stale", 12: "too many versions", 13: "content too large",
             14: "database full", 15: "id invalid", 16: "version not found", 17: "atomic failure",
             18: "locked", 19: "lock not found", 20: "asset missing", 21: "not a package",
+            22: "versions wait",
         ])
     /// What became of a file that is sealed anew.
     package static let replacedBody = NumberFamily(
