@@ -367,6 +367,8 @@ package final class SignInService: Sendable {
 
     /// An address without its port. Of IPv6 the half that names a site counts: one person has many.
     static func place(of peer: String) -> String {
+        // Nearly always there is nothing to take off.
+        if !peer.utf8.contains(where: { $0 == 0x3A || $0 == 0x5B || $0 == 0x5D }) { return peer }
         let groups = peer.filter { $0 != "[" }.prefix { $0 != "]" }
             .split(separator: ":", omittingEmptySubsequences: false)
         return groups.count <= 2
