@@ -30,6 +30,9 @@ import Testing
         "DatabaseKeys.swift": [
             "database.container.environment": "environment", "database.scope": "database scope",
         ],
+        "DatabaseCoding.swift": [
+            "container.environment": "environment", "database.scope": "database scope",
+        ],
         "Device.swift": [
             "provider.kind": "device kind", "registration.container.environment": "environment",
             "self.environment": "environment",
@@ -58,6 +61,7 @@ import Testing
         ],
         "PeerMessageCoding.swift": ["self.kind": "entry kind"],
         "PredicateCoding.swift": ["field": "system field", "filter.comparator": "comparator"],
+        "PrincipalCoding.swift": ["principal.kind": "principal kind"],
         "PushKeyRow.swift": ["kind": "push key"],
         "QueryPosition.swift": [
             "path.kind": "-a marker of a query; a build that does not know it refuses it"
@@ -67,7 +71,6 @@ import Testing
             "refusal.reason": "request refusal",
         ],
         "RecordCommandCoding.swift": [
-            "container.environment": "environment", "database.scope": "database scope",
             "operation.kind": "record operation", "reservation.action": "reference action",
             "self.kind": "record command", "wish.action": "reference action",
         ],
@@ -77,7 +80,7 @@ import Testing
             "result": "subscription result",
         ],
         "RecordQueryCoding.swift": [
-            "ask.follower": "-an answer, never stored", "principal.kind": "principal kind",
+            "ask.follower": "-an answer, never stored"
         ],
         "SchemaCoding.swift": ["field.indexes": "-bits", "permission": "permission"],
         "Session.swift": ["self.container.environment": "environment"],
