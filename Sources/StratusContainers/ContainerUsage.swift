@@ -65,7 +65,7 @@ package struct ContainerUsage: Sendable {
     /// The same of a user's private database.
     private func held(by database: PrivateDatabase) async throws -> Held {
         var all = Held(owner: database.home.owner, use: .none, zoneCount: 0)
-        for part in try await PrivateParts(store: self.store).parts(of: database) {
+        for part in try await DatabaseParts(store: self.store).parts(of: database) {
             let held = try await self.held(part)
             all.use = all.use + held.use
             all.zoneCount += held.zoneCount

@@ -32,7 +32,7 @@ package struct DatabasePlaces: Sendable {
             return nil
         }
         let database = layout.privateDatabase(of: owner, in: container)
-        let inUse = Set(try await PrivateParts(store: self.store).parts(of: database))
+        let inUse = Set(try await DatabaseParts(store: self.store).parts(of: database))
         let parts = zone.map { [database.part(of: $0)] } ?? database.parts
         return parts.map { part in
             Place(

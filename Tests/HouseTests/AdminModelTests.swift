@@ -9,11 +9,13 @@ import Testing
     /// Files that read or write JSON which is no answer: a value of the key-value store, and JSON
     /// before it is known what it holds.
     static let others = [
-        "StratusAdmin/KeyValuePages.swift", "StratusAdmin/AdminExchange.swift",
-        "StratusControl/ControlContext.swift", "StratusControl/KeyValueCommands.swift",
+        "StratusAdmin/Documents/KeyValuePages.swift", "StratusAdmin/Frame/AdminExchange.swift",
+        "StratusControl/Frame/ControlContext.swift",
+        "StratusControl/Documents/KeyValueCommands.swift",
         // An export is a format of its own.
-        "StratusContainers/ArchiveLines.swift", "StratusContainers/UserArchive.swift",
-        "StratusContainers/Documents/ArchivedDocuments.swift",
+        "StratusContainers/Archive/ArchiveLines.swift",
+        "StratusContainers/Archive/UserArchive.swift",
+        "StratusContainers/Archive/ArchivedDocuments.swift",
         "StratusContainers/KeyValue/PropertyListReader.swift", "StratusContainers/Directory.swift",
     ]
 

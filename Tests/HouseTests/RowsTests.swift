@@ -31,6 +31,6 @@ import Testing
             }
         }
         // The file lies beneath the store, and nobody goes round it.
-        #expect(fileHolders == ["Sources/StratusRows/Rows.swift"])
+        #expect(fileHolders == ["Sources/StratusRows/Rows/Rows.swift"])
     }
 }

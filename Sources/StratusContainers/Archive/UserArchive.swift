@@ -87,7 +87,7 @@ package struct UserArchive: Sendable {
             $0 != RecordState.userType
         }
         var steps: [ArchiveWalk.Step] = []
-        let parts = try await PrivateParts(store: self.store).parts(of: database)
+        let parts = try await DatabaseParts(store: self.store).parts(of: database)
         for part in parts {
             for zone in try await reader.zones(of: part) where zone != ZoneID.defaultName {
                 steps.append(.feed(part, zone: zone, after: nil, restartCount: 0))

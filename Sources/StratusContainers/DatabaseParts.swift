@@ -4,7 +4,7 @@ import StratusModel
 import StratusRecords
 
 /// The parts of users' private databases that hold anything, for work on whole databases.
-struct PrivateParts: Sendable {
+struct DatabaseParts: Sendable {
     let store: IdentityStore
     private static let patience = Duration.seconds(30)
 

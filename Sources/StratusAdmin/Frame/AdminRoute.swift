@@ -3,7 +3,7 @@ import StratusRuntime
 
 /// One kind of request of the administrators' API.
 ///
-/// ``all`` is the table of them. It is read by the dispatch, by 404 and 405, by the labels of the
+/// `all` is the table of them, see AdminRoutes.swift. It is read by the dispatch, by 404 and 405, by the labels of the
 /// metrics, and by the test that compares it with `Docs/reference/administration.md`.
 package struct AdminRoute: Sendable {
     /// Who may ask.
@@ -49,19 +49,6 @@ package struct AdminRoute: Sendable {
         self.segments = template.split(separator: "/").map(String.init)
     }
 
-    /// Every route. Where a path fits two of them, the one with fewer names in braces comes first.
-    package static let all: [AdminRoute] =
-        NodePages.routes + SupportPages.routes + RemainsPages.routes + SchemaPages.routes
-        + ContainerPages.routes
-        + KeyValuePages.routes + DocumentPages.routes + AppPasswordPages.routes + AssetPages.routes
-        + AssetAdoptionPages.routes
-        + TokenPages.routes
-        + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
-        + SealingKeyPages.routes + EncryptionKeyPages.routes + PushPages.routes
-        + ClusterPages.routes + ClusterChanges.routes
-        + ExportPages.routes
-        + AssetVerifyPages.routes
-
     /// The values of the names in braces, if the path is of this route.
     func parameters(in path: [String]) -> [String: String]? {
         guard path.count == self.segments.count else { return nil }
@@ -81,26 +68,4 @@ package struct AdminRoute: Sendable {
     func takes(_ method: String) -> Bool {
         self.method == method || (self.method == "GET" && method == "HEAD")
     }
-
-    /// The routes of one path: they share a template and differ in the method.
-    static func fitting(_ path: String) -> [(route: AdminRoute, parameters: [String: String])] {
-        guard let segments = URLPath(path)?.segments else { return [] }
-        var template: String?
-        return self.all.compactMap { route in
-            guard template == nil || template == route.template,
-                let parameters = route.parameters(in: segments)
-            else { return nil }
-            template = route.template
-            return (route, parameters)
-        }
-    }
-
-    /// Every template once, in the order of the table.
-    static let templates: [String] = {
-        var templates: [String] = []
-        for route in Self.all where templates.last != route.template {
-            if !templates.contains(route.template) { templates.append(route.template) }
-        }
-        return templates
-    }()
 }

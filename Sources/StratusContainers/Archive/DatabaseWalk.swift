@@ -48,7 +48,7 @@ struct DatabaseWalk: Sendable {
             return try await self.registry.publicDatabase(of: self.container).parts
         }
         let layout = try await self.registry.layout(of: self.container)
-        return try await PrivateParts(store: self.store).parts(
+        return try await DatabaseParts(store: self.store).parts(
             of: layout.privateDatabase(of: owner, in: self.container))
     }
 }
