@@ -311,7 +311,7 @@ import Testing
                     "stratusctl",
                     ["--node", url] + more + [
                         "user", "export", "--email", "a@example.org", "--container", "iCloud.a",
-                        "--assets", path,
+                        "--environment", "development", "--assets", path,
                     ])
             }
             let first = try await export()
@@ -345,7 +345,7 @@ import Testing
                 "stratusctl",
                 [
                     "--node", url, "user", "export", "--email", "a@example.org", "--container",
-                    "iCloud.a", "--assets", temporary.path,
+                    "iCloud.a", "--environment", "development", "--assets", temporary.path,
                 ])
             #expect(ended.code == ExitCode.unavailable.rawValue, "\(ended)")
             #expect(ended.errors.contains("names no files: upgrade it"), "\(ended)")
