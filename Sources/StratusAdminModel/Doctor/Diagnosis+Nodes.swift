@@ -154,9 +154,10 @@ extension Diagnosis {
         ),
         (
             ["replicas"],
-            "Where it asks for a snapshot, or was refused one, wait: 'stratusctl doctor --wait 10m'. If "
-                + "it stays, look at the disk of '{node}', run 'stratusctl node remove {node} --now', and "
-                + "let it join anew with an empty data directory."
+            "Where it asks for a snapshot, or was refused one, wait: 'stratusctl doctor --wait 10m'. "
+                + "If it stays, look at the log and the disk of '{node}'. Only where other nodes have "
+                + "these partitions: run 'stratusctl node remove {node} --now', and let it join anew "
+                + "with an empty data directory."
         ),
         (
             ["recovery"],

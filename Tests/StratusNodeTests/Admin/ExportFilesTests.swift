@@ -321,7 +321,8 @@ import Testing
                     + "{\"database\":\"private\",\"record\":{}}\n")
             let lost = String(repeating: "b", count: 32)
             #expect(
-                first.errors == "stratusctl: file \(lost): the file is lost\n"
+                first.errors == "container iCloud.a, environment development\n"
+                    + "stratusctl: file \(lost): the file is lost\n"
                     + "files: 3 written, 0 already there, 1 failed\n")
             for file in Self.contents {
                 #expect(try temporary.read("files/" + file.name).utf8.elementsEqual(file.bytes))
