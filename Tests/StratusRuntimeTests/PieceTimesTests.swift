@@ -1,15 +1,18 @@
+import Foundation
 import Synchronization
 import Testing
 
 @testable import StratusRuntime
 
 @Suite struct PieceTimesTests {
-    /// A thread's time that the test sets.
+    /// The time of each thread, which the test sets. A thread whose block has just answered may not
+    /// have left it yet, so what another one works must not count for it.
     private final class Clock: Sendable {
-        private let time = Mutex(Duration.zero)
-        var now: Duration { self.time.withLock { $0 } }
+        private let times = Mutex<[UInt: Duration]>([:])
+        private static var thread: UInt { UInt(pthread_self()) }
+        var now: Duration { self.times.withLock { $0[Self.thread, default: .zero] } }
         func work(_ milliseconds: Int64) {
-            self.time.withLock { $0 += .milliseconds(milliseconds) }
+            self.times.withLock { $0[Self.thread, default: .zero] += .milliseconds(milliseconds) }
         }
     }
 
