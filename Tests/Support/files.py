@@ -15,8 +15,10 @@ def checksum(data):
 
 class Cluster(stratus.Cluster):
     def control(self, node, *words):
+        """Its code and what it says, without the line that names container and environment."""
         done = subprocess.run([*self.control_words(node), *words], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+        said = [line for line in done.stderr.splitlines(True) if not re.fullmatch(r"container \S+, environment \S+\n", line)]
+        return done.returncode, done.stdout + "".join(said)
 
     def figure(self, node, name):
         """Of the node's metrics; the sum where there are several."""
