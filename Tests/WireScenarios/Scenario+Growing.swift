@@ -24,7 +24,9 @@ extension Scenario {
                             ["of": ["value": parent.setting("action", "VALIDATE")]])
                         : child.setting("parent", parent)
                     let operations: [JSON] = [
-                        Operation.create("p\(round)", type: "Branch\(round)"),
+                        // Clients clear fields that they do not have yet: it clears nothing.
+                        Operation.create(
+                            "p\(round)", type: "Branch\(round)", ["later": ["value": nil]]),
                         ["operationType": "create", "record": child],
                     ]
                     let items = try await place.modify(

@@ -104,8 +104,9 @@ struct OperationCompiler {
                         isSecret: Self.isEncrypted(name, of: nil, in: self.schema))
                 }
                 set.append(Field(name: name, value: value))
-            } else if type == nil || definition != nil {
-                // Clearing what the schema does not have clears nothing.
+            } else if typeName == nil || definition != nil {
+                // Clearing what the schema does not have clears nothing. A type that it lacks is
+                // made before the operation is compiled for good.
                 cleared.append(name)
             }
         }
