@@ -1,6 +1,8 @@
 import StratusAdminModel
 import StratusCluster
+import StratusContainers
 import StratusHTTP
+import StratusIdentity
 import StratusModel
 import StratusPlacement
 import StratusRuntime
@@ -56,14 +58,18 @@ struct ClusterChanges {
         },
         Self.route(
             "GET", "/v1/cluster/certificates",
-            answer: "the fingerprints of the withdrawn certificates"
+            answer: "the withdrawn certificates: whose, since when, and by whom"
         ) { changes in
-            let withdrawn = try await changes.view().withdrawn
-            return AdminAnswer.json(
-                WithdrawnAnswer { $0.withdrawn = withdrawn.map(ChangeWords.hexadecimal) })
+            try await changes.certificates()
         },
-        Self.route("POST", Self.certificate + "/withdraw", answer: Self.revision) { changes in
-            try await changes.change(.withdrawCertificate(try changes.fingerprint()))
+        Self.route(
+            "POST", Self.certificate + "/withdraw", body: "of", answer: Self.revision
+        ) { changes in
+            let body: CertificateBody = try await changes.body()
+            let holder = (body.holder ?? "").filter { !$0.isWhitespace }.prefix(64)
+            return try await changes.change(
+                .withdrawCertificate(try changes.fingerprint()),
+                remark: holder.isEmpty ? "" : Self.holderMark + holder)
         },
         Self.route("POST", Self.certificate + "/restore", answer: Self.revision) { changes in
             try await changes.change(.restoreCertificate(try changes.fingerprint()))
@@ -139,10 +145,12 @@ struct ClusterChanges {
         }
     }
 
-    /// - Parameter obstacle: what stands in the way of a move, in an operator's words.
-    private func change(_ command: SystemCommand, obstacle: String? = nil) async throws
-        -> HTTPResponse
-    {
+    /// - Parameters:
+    ///   - obstacle: what stands in the way of a move, in an operator's words.
+    ///   - remark: what the audit trail says beside the change.
+    private func change(
+        _ command: SystemCommand, obstacle: String? = nil, remark: String = ""
+    ) async throws -> HTTPResponse {
         let outcome = try await self.cluster.change(command)
         self.exchange.log.warning(
             "cluster changed by an administrator",
@@ -160,7 +168,7 @@ struct ClusterChanges {
             return Self.answer(refusal)
         case .done(let revision), .joined(_, let revision):
             await self.exchange.noteAfterwards(
-                "cluster change", "\(ChangeWords(command, in: self.cluster.lastView))")
+                "cluster change", "\(ChangeWords(command, in: self.cluster.lastView))\(remark)")
             return AdminAnswer.json(RevisionAnswer(revision))
         }
     }
@@ -186,6 +194,33 @@ struct ClusterChanges {
     }
 
     // MARK: Certificates
+
+    private static let holderMark = " of "
+
+    /// The rows know the fingerprints alone. Who withdrew one, and when, stands in the audit trail.
+    private func certificates() async throws -> HTTPResponse {
+        let withdrawn = try await self.view().withdrawn.map(ChangeWords.hexadecimal)
+        var entries: [AuditTrail.Entry] = []
+        if !withdrawn.isEmpty, let directory = self.exchange.services.directory {
+            let trail = AuditTrail(store: directory.accounts.store)
+            entries = (try? await trail.entries(limit: 1_000)) ?? []
+        }
+        return AdminAnswer.json(
+            WithdrawnAnswer {
+                $0.withdrawn = withdrawn
+                $0.certificates = withdrawn.map { fingerprint in
+                    let words = "withdraw certificate \(fingerprint)"
+                    let entry = entries.last { $0.subject.hasPrefix(words) }
+                    return WithdrawnAnswer.Certificate {
+                        $0.fingerprint = fingerprint
+                        $0.at = entry.map { WallTime.text($0.milliseconds) }
+                        $0.actor = entry?.actor
+                        let rest = entry?.subject.dropFirst(words.count + Self.holderMark.count)
+                        $0.holder = rest?.isEmpty == false ? rest.map(String.init) : nil
+                    }
+                }
+            })
+    }
 
     /// As `openssl x509 -fingerprint -sha256` prints it, with or without its colons.
     private func fingerprint() throws -> Bytes {

@@ -41,14 +41,48 @@ package struct JoinTokenBody: NamedMembers {
     }
 }
 
-/// The fingerprints of withdrawn certificates.
+/// The withdrawn certificates.
 package struct WithdrawnAnswer: NamedMembers {
+    package struct Certificate: NamedMembers, TabularRow {
+        package var fingerprint = ""
+        /// Whose it is, as whoever withdrew it said.
+        package var holder: String?
+        /// Nil: the audit trail has no entry of it among its newest.
+        package var at: String?
+        package var actor: String?
+
+        package init() {}
+        package mutating func lay(in form: inout NamedForm) {
+            form.member("fingerprint", &self.fingerprint)
+            form.member("of", &self.holder)
+            form.member("at", &self.at)
+            form.member("by", &self.actor)
+        }
+
+        package static var columns: [AnswerColumn<Self>] {
+            [
+                .init("OF", \.holder), .init("WITHDRAWN", \.at), .init("BY", \.actor),
+                .init("FINGERPRINT", \.fingerprint),
+            ]
+        }
+    }
+
     package var withdrawn: [String] = []
+    package var certificates: [Certificate] = []
 
     package init() {}
     package mutating func lay(in form: inout NamedForm) {
         form.member("withdrawn", &self.withdrawn)
+        form.member("certificates", &self.certificates)
     }
+}
+
+/// Whose certificate is withdrawn.
+package struct CertificateBody: NamedMembers {
+    package var holder: String?
+
+    package init() {}
+    package mutating func lay(in form: inout NamedForm) { form.member("of", &self.holder) }
 }
 
 /// How a node is drained or removed.

@@ -28,7 +28,11 @@ extension MembershipCommands {
                             + "no new ones. Give the node a new certificate first, if it still runs. "
                             + "'openssl x509 -in FILE -noout -fingerprint -sha256' prints the "
                             + "fingerprint."
-                    ], positionals: [Self.fingerprint],
+                    ],
+                    options: [
+                        .value("of", .text("NODE"), "Whose it is, for 'certificate list'")
+                    ],
+                    positionals: [Self.fingerprint],
                     examples: [
                         .init(
                             "stratusctl cluster certificate withdraw \"$FINGERPRINT\"",

@@ -74,7 +74,8 @@ struct MembershipCommands: AdminConversation {
     }
 
     func withdrawCertificate() async throws(AdminClient.Failure) -> ExitCode {
-        try await self.change(self.certificate("withdraw"))
+        try await self.change(
+            self.certificate("withdraw"), CertificateBody { $0.holder = self.invocation["of"] })
         return self.say("withdrawn: no peer takes this certificate any more")
     }
 
@@ -86,8 +87,7 @@ struct MembershipCommands: AdminConversation {
     func listCertificates() async throws(AdminClient.Failure) -> ExitCode {
         let answer = try await self.ask("GET", "/v1/cluster/certificates")
         return try self.tell(answer) { (listed: WithdrawnAnswer) in
-            listed.withdrawn.isEmpty
-                ? "none\n" : listed.withdrawn.reduce(into: "") { $0 += $1 + "\n" }
+            listed.certificates.isEmpty ? "none\n" : TextTable.text(listed.certificates)
         }
     }
 

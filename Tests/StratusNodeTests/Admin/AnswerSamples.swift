@@ -77,7 +77,9 @@ enum AnswerSamples {
         ],
         "POST /v1/cluster/upgrade": [#"{"revision":10}"#],
         "POST /v1/cluster/join-tokens": [#"{"token":"t0ken","expiresMilliseconds":3600000}"#],
-        "GET /v1/cluster/certificates": [#"{"withdrawn":["ab12","cd34"]}"#],
+        "GET /v1/cluster/certificates": [
+            #"{"withdrawn":["ab12","cd34"],"certificates":[{"fingerprint":"ab12","of":"c","at":"2024-03-05T09:30:00.000Z","by":"mara"},{"fingerprint":"cd34"}]}"#
+        ],
         "POST /v1/cluster/certificates/ab12/withdraw": [#"{"revision":10}"#],
         "POST /v1/cluster/certificates/ab12/restore": [#"{"revision":11}"#],
         "PUT /v1/cluster/nodes/a": [#"{"revision":10}"#],

@@ -110,7 +110,7 @@ import Testing
         Case("partition move 0 --from a --to b", "partition-move"),
         Case("partition leader 0 --to a", "partition-leader"),
         Case("cluster join-token"), Case("cluster certificate list"),
-        Case("cluster certificate withdraw AB:12", "cluster-certificate-withdraw"),
+        Case("cluster certificate withdraw AB:12 --of c", "cluster-certificate-withdraw"),
         Case("cluster certificate restore AB:12", "cluster-certificate-restore"),
         Case("node drain a --no-wait --accept 2", "node-drain-no-wait"),
         Case("node drain c", "node-drain"), Case("node undrain a", "node-undrain"),
