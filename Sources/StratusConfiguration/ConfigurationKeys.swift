@@ -168,7 +168,7 @@ extension ConfigurationKey {
                 + "each as `NAME@HOST:PORT`. It is enough if one of them answers. Used at the "
                 + "first start only."),
         ConfigurationKey(
-            "cluster.joinTokenFile", .text, nil,
+            "cluster.joinTokenFile", .path, nil,
             "The file with the token of `stratusctl cluster join-token`. It is read at the "
                 + "first start only, admits one node once, and may be removed then."),
         ConfigurationKey(

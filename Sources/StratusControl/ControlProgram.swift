@@ -39,11 +39,6 @@ package enum ControlProgram {
         ],
         subcommands: Self.commands.map(\.definition))
 
-    /// Of commands that concern development alone. Production is refused by the node.
-    private static let development = OptionDefinition.value(
-        "environment", .choice(["development", "production"]), default: "development",
-        "The environment; production takes no import")
-
     /// Every command, with what it does.
     static let commands: [ControlCommand] =
         [
@@ -120,7 +115,7 @@ package enum ControlProgram {
                                 + "command says so."
                         ],
                         options: [
-                            Self.development,
+                            PlaceOptions.development,
                             .flag("dry-run", nil, "Show what would change, and change nothing"),
                             ContainerCommands.existing,
                         ],
@@ -133,7 +128,7 @@ package enum ControlProgram {
                         run: SchemaCommands.importFile),
                     ControlCommand(
                         "diff", "Show what an import of the file would change",
-                        options: [Self.development],
+                        options: [PlaceOptions.development],
                         positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")],
                         examples: [
                             .init(

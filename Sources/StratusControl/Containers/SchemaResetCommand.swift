@@ -24,6 +24,7 @@ struct SchemaResetCommand: AdminConversation {
                 + "again. This cannot be undone.",
         ],
         options: [
+            PlaceOptions.development,
             .value("confirm", .text("ID"), "The container's name again, to confirm"),
             .flag("dry-run", nil, "Show what the schema would lose, and change nothing"),
         ],
@@ -39,8 +40,10 @@ struct SchemaResetCommand: AdminConversation {
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
         try SchemaCommands(self.context).requireContainer()
-        let target =
-            "/v1/containers/\(self.encoded("container"))/environments/development/schema/reset"
+        guard self.invocation.value("environment") == "development" else {
+            throw Failure(.usage, "production is never reset")
+        }
+        let target = self.place("/schema/reset")
         if self.invocation.flag("dry-run") {
             let answer = try await self.ask("POST", target + "?dryRun=1")
             return try self.tell(answer) { Self.lines($0, end: "nothing was changed") }

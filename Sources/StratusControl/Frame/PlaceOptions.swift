@@ -16,6 +16,11 @@ enum PlaceOptions {
         "environment", .choice(Self.environments), variable: "STRATUSCTL_ENVIRONMENT",
         "The environment; needed where the container is in both")
 
+    /// Of commands that concern development alone. They refuse production, or the node does.
+    static let development = OptionDefinition.value(
+        "environment", .choice(Self.environments), default: "development",
+        "The environment; production is refused")
+
     static let all = [Self.container, Self.environment]
 
     /// For what must not follow from the state of things, such as the removal of everything.

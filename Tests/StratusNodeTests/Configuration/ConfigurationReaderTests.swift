@@ -236,6 +236,10 @@ import Testing
         let settings = Self.read("{dataDirectory: 'data', admin: {tokenFile: '/t'}}").settings
         #expect(settings.text("dataDirectory") == "/etc/data")
         #expect(settings.text("admin.tokenFile") == "/t")
+        // Whatever names a file is a path.
+        for key in ConfigurationKey.all where key.name.hasSuffix("File") {
+            #expect([.file, .secretFile, .path].contains(key.kind), "\(key.path)")
+        }
     }
 
     @Test func `null leaves the default`() {
