@@ -76,7 +76,7 @@ final class AsyncTransport: Channel, @unchecked Sendable {
         return connection
     }
 
-    private func secure(_ tls: HTTPEndpoint.TLS) async throws(HTTPClientError) {
+    func secure(_ tls: HTTPEndpoint.TLS) async throws(HTTPClientError) {
         do throws(TLSError) {
             self.transport.secure(
                 with: try TLSSession(
