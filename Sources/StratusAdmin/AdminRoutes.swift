@@ -8,7 +8,8 @@ extension AdminRoute {
         + KeyValuePages.routes + DocumentPages.routes + AppPasswordPages.routes + AssetPages.routes
         + AssetAdoptionPages.routes
         + TokenPages.routes
-        + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
+        + KeyPages.routes + RolePages.routes + UserPages.routes + PersonPages.routes
+        + AuditPages.routes
         + SealingKeyPages.routes + EncryptionKeyPages.routes + PushPages.routes
         + ClusterPages.routes + ClusterChanges.routes
         + ExportPages.routes

@@ -14,6 +14,11 @@ extension ConfigurationKey {
         ("admin.tls", "TLS for administrators."),
         ("metrics", "A listener for metrics alone."),
         ("signIn", "The pages where people sign in."),
+        (
+            "signIn.mail",
+            "The server that takes e-mail to people: links to prove an address and to choose a "
+                + "password. Without it nothing is sent."
+        ),
         ("push", "Sending to Apple's push service and to Web Push services."),
         ("push.apns", "Where Apple's push service is."),
         ("cluster", "The node among its peers. Without `cluster.peers` it works alone."),
@@ -132,6 +137,26 @@ extension ConfigurationKey {
             "signIn.signUp", .bool, .bool(false),
             "Whether anybody may make an account. If not, `stratusctl user add` makes them. "
                 + "In development everybody may."),
+        ConfigurationKey(
+            "signIn.mail.server", .text, nil,
+            "The e-mail server, as `HOST:PORT`. With it signing up takes a proof of the address, "
+                + "and people can ask for a link to choose a new password. Needs `signIn.url`, "
+                + "which the links begin with."),
+        ConfigurationKey(
+            "signIn.mail.security", .choice(["implicit", "starttls"]), .text("implicit"),
+            "When TLS begins: at once, as port 465 wants it, or by STARTTLS, as port 587 does. "
+                + "Nothing is sent without TLS."),
+        ConfigurationKey(
+            "signIn.mail.from", .text, nil, "The address that messages come from."),
+        ConfigurationKey(
+            "signIn.mail.user", .text, nil,
+            "The name by which the node signs in at the server. Unset: it does not."),
+        ConfigurationKey(
+            "signIn.mail.passwordFile", .secretFile, nil, "The password to it."),
+        ConfigurationKey(
+            "signIn.mail.authorityFile", .file, nil,
+            "Certificates of authorities, PEM, that are believed about the server instead of the "
+                + "system's."),
         ConfigurationKey(
             "push.enabled", .bool, .bool(true),
             "Whether this node sends pushes for the databases that it leads. Keys come from "

@@ -4,6 +4,37 @@ import StratusModel
 
 /// Combinations of values, each allowed alone, that cannot be meant.
 package enum ConfigurationRules {
+    private static func emailProblems(_ settings: ConfigurationSettings) -> [ConfigurationProblem] {
+        var problems: [ConfigurationProblem] = []
+        func refuse(_ key: String, _ text: String) {
+            let path = "signIn.mail." + key
+            problems.append(ConfigurationProblem(settings.origin(path), key: path, text))
+        }
+        guard let server = settings.text("signIn.mail.server") else {
+            for key in ["from", "user", "passwordFile", "authorityFile"]
+            where settings.isSet("signIn.mail." + key) {
+                refuse(key, "needs 'signIn.mail.server' too")
+            }
+            return problems
+        }
+        var isServer = false
+        if case .tcp? = ListenAddress(server) { isServer = true }
+        if !isServer { refuse("server", "'\(server)' is not HOST:PORT") }
+        if settings.text("signIn.url") == nil {
+            refuse("server", "needs 'signIn.url' too: links in messages begin with it")
+        }
+        let from = settings.text("signIn.mail.from") ?? ""
+        let parts = from.split(separator: "@", omittingEmptySubsequences: false)
+        let isPlain = from.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x3E }
+        if parts.count != 2 || parts.contains("") || !isPlain {
+            refuse("from", "'\(from)' is not an e-mail address, such as stratus@example.org")
+        }
+        if settings.isSet("signIn.mail.user") != settings.isSet("signIn.mail.passwordFile") {
+            refuse("user", "'signIn.mail.user' and 'signIn.mail.passwordFile' go together")
+        }
+        return problems
+    }
+
     package static func problems(_ settings: ConfigurationSettings) -> [ConfigurationProblem] {
         var problems: [ConfigurationProblem] = []
         func refuse(_ path: String, _ text: String) {
@@ -15,6 +46,7 @@ package enum ConfigurationRules {
                 "'\(base)' is not an address of the sign-in pages: write https://host[:port], without a "
                     + "path")
         }
+        problems += Self.emailProblems(settings)
         if let origin = settings.text("assets.url"), WebOrigin(origin) == nil {
             refuse(
                 "assets.url",

@@ -19,6 +19,8 @@ package struct Directory: Sendable {
     package let form: RecordForm
     /// What opens encrypted fields for archives; nil: they are left out.
     package let keys: DatabaseKeys?
+    /// What writes to people; nil: nothing does.
+    package let email: EmailDesk?
 
     package var registry: ContainerRegistry { self.authenticator.registry }
     package var sealingKeys: SealingKeyRing { self.authenticator.sealingKeys }
@@ -31,9 +33,10 @@ package struct Directory: Sendable {
     package init(
         _ authenticator: CredentialAuthenticator,
         commandDeadline: Duration = Limits().commandDeadline, form: RecordForm,
-        keys: DatabaseKeys? = nil
+        keys: DatabaseKeys? = nil, email: EmailDesk? = nil
     ) {
         self.keys = keys
+        self.email = email
         self.accounts = authenticator.accounts
         self.access = authenticator.access
         self.authenticator = authenticator

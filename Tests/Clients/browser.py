@@ -200,7 +200,7 @@ try:
     say("not right" in (browser.evaluate(window, "document.body.innerText") or ""),
         "a wrong password is told so, on the page")
     browser.shoot(window, "wrong-password")
-    browser.click(window, "a")
+    browser.click(window, "a[href^='/signup']")
     wait(lambda: browser.evaluate(window, "document.querySelector('[name=given]') !== null"))
     browser.shoot(window, "sign-up")
     styled = browser.evaluate(

@@ -8,7 +8,9 @@ import Testing
     /// What a coding writes, by its file: the family of its numbers, or behind a dash the reason why
     /// it needs none.
     static let families: [String: [String: String]] = [
-        "Account.swift": ["self.status": "account status"],
+        "Account.swift": [
+            "self.status": "account status", "self.verification": "verification",
+        ],
         "AssetRowFaults.swift": ["fault.kind": "-an answer, never stored"],
         "Audience.swift": [
             "change.reason": "-bits", "finding.kind": "-an answer, never stored",

@@ -50,7 +50,7 @@ import Testing
         let operations = OperationTable.standard()
         let services = WebServices(wire.handler.kernel, assets: nil, operations)
         let roots = services.roots + SignInService.Page.allCases.map { .path($0.rawValue) }
-        #expect(SurfaceTable.repeated(roots) == nil && roots.count == 10)
+        #expect(SurfaceTable.repeated(roots) == nil && roots.count == 11)
     }
 
     /// The address counts before anything else is looked at, in each surface that counts it.

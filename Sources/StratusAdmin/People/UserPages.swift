@@ -11,10 +11,11 @@ enum UserPages {
     static let routes: [AdminRoute] = [
         AdminRoute(
             "GET", "/v1/users",
-            answer: "every account"
-        ) { try await Self.listUsers($0) },
+            answer: "the accounts, a page at a time (after=ID, limit=N)"
+        ) { try await PersonPages.list($0) },
         AdminRoute(
-            "POST", "/v1/users", body: "email, password, givenName, familyName, isDiscoverable",
+            "POST", "/v1/users",
+            body: "email, password, givenName, familyName, isDiscoverable, unverified",
             answer: "the id of the account"
         ) { try await Self.addUser($0, $0.body()) },
         AdminRoute(
@@ -39,7 +40,8 @@ enum UserPages {
         ) { try await Self.signOut($0) },
         AdminRoute(
             "POST", "/v1/users/{email}/reset-link",
-            answer: "the path of a page where the person chooses a password"
+            answer:
+                "the path, and perhaps the address, of a page where the person chooses a password"
         ) { try await Self.makeResetLink($0) },
         AdminRoute(
             "POST", "/v1/users/{email}/export", isLong: true,
@@ -71,12 +73,16 @@ enum UserPages {
         registration.givenName = body.givenName ?? ""
         registration.familyName = body.familyName ?? ""
         registration.isDiscoverable = body.isDiscoverable
+        registration.verification = body.isUnverified ? .unproven : .administrator
         switch try await exchange.accounts.register(registration) {
         case .made(let id):
             await exchange.noteAfterwards("user add", "\(id)")
             return AdminAnswer.json(IDAnswer { $0.id = id.description }, status: 201)
         case .taken:
-            throw AdminRefusal(409, .exists, "there is already an account with this address")
+            throw AdminRefusal(
+                409, .exists,
+                "there is already an account with the address \(email.text): 'stratusctl user show' "
+                    + "shows it")
         case .busy:
             throw AdminRefusal(
                 503, .tryAgainLater, "too many passwords are being hashed: try again in a moment"
@@ -84,27 +90,20 @@ enum UserPages {
         }
     }
 
-    private static func listUsers(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let all = try await exchange.accounts.all()
-        return AdminAnswer.json(
-            Listing(
-                all.map { id, email in
-                    UserRow {
-                        $0.email = email
-                        $0.id = id.description
-                    }
-                }))
-    }
-
     /// The account whose address the path names.
-    private static func account(_ exchange: AdminExchange) async throws -> AccountID {
+    static func account(_ exchange: AdminExchange) async throws -> AccountID {
         try await Self.account(exchange, exchange.parameter("email"))
     }
 
     static func account(_ exchange: AdminExchange, _ text: String) async throws -> AccountID {
         guard let email = EmailAddress(text),
             let id = try await exchange.accounts.account(of: email)
-        else { throw AdminRefusal.missing("user") }
+        else {
+            throw AdminRefusal(
+                404, .notFound,
+                "nobody has an account with the address '\(text)': 'stratusctl user list' shows all"
+            )
+        }
         return id
     }
 
@@ -125,7 +124,9 @@ enum UserPages {
                 $0.isDisabled = account.status == .disabled
                 $0.isDiscoverable = account.isDiscoverable
                 $0.hasPassword = account.password != nil
+                $0.verified = account.verification.name
                 $0.created = WallTime.text(account.createdMilliseconds)
+                $0.lastSignIn = account.lastSignIn
                 $0.containers = containers.map { container in
                     UserAnswer.Container {
                         $0.container = container.container
@@ -134,8 +135,9 @@ enum UserPages {
                             of: id, epoch: account.epoch, in: container)
                     }
                 }
-                $0.sessions = sessions.map { _, session in
+                $0.sessions = sessions.map { name, session in
                     UserAnswer.Session {
+                        $0.id = Hexadecimal.text(name)
                         $0.container = session.container.container
                         $0.environment = session.container.environment.name
                         $0.opened = WallTime.text(session.openedMilliseconds)
@@ -172,7 +174,12 @@ enum UserPages {
         guard let secret = try await exchange.accounts.makeReset(of: id) else {
             throw AdminRefusal.missing("user")
         }
-        return AdminAnswer.json(PathAnswer { $0.path = "/reset?s=\(secret)" }, status: 201)
+        let base = try exchange.directory.authenticator.signInBase
+        return AdminAnswer.json(
+            PathAnswer {
+                $0.path = "/reset?s=\(secret)"
+                $0.url = base.map { "\($0)/reset?s=\(secret)" }
+            }, status: 201)
     }
 
     private static func export(_ exchange: AdminExchange, _ body: PlaceBody) async throws

@@ -6,18 +6,67 @@ package struct UserRow: ListedRow, TabularRow {
 
     package var email = ""
     package var id = ""
+    package var isDisabled = false
+    /// Who has vouched for the address: nobody, administrator or proof.
+    package var verified = ""
+    package var created = ""
+    package var lastSignIn: String?
 
     package init() {}
     package mutating func lay(in form: inout NamedForm) {
         form.member("email", &self.email)
         form.member("id", &self.id)
+        form.member("isDisabled", &self.isDisabled)
+        form.member("verified", &self.verified)
+        form.member("created", &self.created)
+        form.member("lastSignIn", &self.lastSignIn)
     }
 
     package static var columns: [AnswerColumn<Self>] {
         [
             .init("E-MAIL", \.email),
-            .init("ID", \.id),
+            .init("STATE") { $0.isDisabled ? "disabled" : "active" },
+            .init("VERIFIED BY", \.verified),
+            .init("CREATED") { String($0.created.prefix(10)) },
+            .init("LAST SIGN-IN") { $0.lastSignIn.map { String($0.prefix(10)) } ?? "never" },
         ]
+    }
+}
+
+/// A page of the people with accounts.
+package struct UsersAnswer: NamedMembers {
+    package var users: [UserRow] = []
+    /// Where the next page begins; nil: this was the last one.
+    package var next: String?
+
+    package init() {}
+    package mutating func lay(in form: inout NamedForm) {
+        form.member("users", &self.users)
+        form.member("next", &self.next)
+    }
+}
+
+/// What is changed of a person.
+package struct UserChangeBody: NamedMembers {
+    package var email: String?
+    package var givenName: String?
+    package var familyName: String?
+
+    package init() {}
+    package mutating func lay(in form: inout NamedForm) {
+        form.member("email", &self.email)
+        form.member("givenName", &self.givenName)
+        form.member("familyName", &self.familyName)
+    }
+}
+
+/// Whether an administrator vouches for a person's address.
+package struct VerificationBody: NamedMembers {
+    package var isVerified: Bool?
+
+    package init() {}
+    package mutating func lay(in form: inout NamedForm) {
+        form.member("verified", &self.isVerified)
     }
 }
 
@@ -45,6 +94,7 @@ package struct UserAnswer: NamedMembers {
     }
 
     package struct Session: NamedMembers, TabularRow {
+        package var id = ""
         package var container = ""
         package var environment = ""
         package var opened = ""
@@ -53,6 +103,7 @@ package struct UserAnswer: NamedMembers {
 
         package init() {}
         package mutating func lay(in form: inout NamedForm) {
+            form.member("id", &self.id)
             form.member("container", &self.container)
             form.member("environment", &self.environment)
             form.member("opened", &self.opened)
@@ -62,7 +113,7 @@ package struct UserAnswer: NamedMembers {
 
         package static var columns: [AnswerColumn<Self>] {
             [
-                .init("SESSION IN", \.container),
+                .init("SESSION", \.id), .init("IN", \.container),
                 .init("ENVIRONMENT", \.environment),
                 .init("OPENED", \.opened),
                 .init("BROWSER", \.agent),
@@ -77,7 +128,9 @@ package struct UserAnswer: NamedMembers {
     package var isDisabled = false
     package var isDiscoverable = false
     package var hasPassword = false
+    package var verified = ""
     package var created = ""
+    package var lastSignIn: String?
     package var containers: [Container] = []
     package var sessions: [Session] = []
 
@@ -90,7 +143,9 @@ package struct UserAnswer: NamedMembers {
         form.member("isDisabled", &self.isDisabled)
         form.member("isDiscoverable", &self.isDiscoverable)
         form.member("hasPassword", &self.hasPassword)
+        form.member("verified", &self.verified)
         form.member("created", &self.created)
+        form.member("lastSignIn", &self.lastSignIn)
         form.member("containers", &self.containers)
         form.member("sessions", &self.sessions)
     }
@@ -101,7 +156,9 @@ package struct UserAnswer: NamedMembers {
             .init("name") {
                 [$0.givenName, $0.familyName].filter { !$0.isEmpty }.joined(separator: " ")
             },
+            .init("address verified by", \.verified),
             .init("id", \.id), .init("created", \.created),
+            .init("last sign-in") { $0.lastSignIn ?? "never" },
             .init("state") { $0.isDisabled ? "disabled" : "active" },
             .init("password") { $0.hasPassword ? "set" : "none yet" },
             .init("may be found", \.isDiscoverable),
@@ -116,9 +173,12 @@ package struct UserBody: NamedMembers {
     package var givenName: String?
     package var familyName: String?
     package var isDiscoverable = false
+    /// Whether the administrator does not vouch for the address.
+    package var isUnverified = false
 
     package init() {}
     package mutating func lay(in form: inout NamedForm) {
+        form.member("unverified", ifSet: &self.isUnverified)
         form.member("email", &self.email)
         form.member("password", &self.password)
         form.member("givenName", &self.givenName)
@@ -140,10 +200,13 @@ package struct IDAnswer: NamedMembers {
 /// The path of a page that works once.
 package struct PathAnswer: NamedMembers {
     package var path = ""
+    /// With the address of the pages before it, where the configuration names it.
+    package var url: String?
 
     package init() {}
     package mutating func lay(in form: inout NamedForm) {
         form.member("path", &self.path)
+        form.member("url", &self.url)
     }
 }
 

@@ -122,6 +122,9 @@ extension IdentityCommands {
                         .value("family-name", .text("NAME"), "The family name"),
                         .flag(
                             "discoverable", nil, "Others who know the address may find this person"),
+                        .flag(
+                            "unverified", nil,
+                            "Do not vouch for the address: others cannot find the person by it"),
                     ],
                     examples: [
                         .init(
@@ -137,6 +140,59 @@ extension IdentityCommands {
                             "Who has an account, and who has not signed in for long?")
                     ],
                     run: IdentityCommands.listUsers),
+                ControlCommand(
+                    "change", "Change a person's name or e-mail address",
+                    discussion: [
+                        "Sessions, data and record names stay. Nobody has vouched for a new address: "
+                            + "others cannot find the person by it until 'user verify-address', or "
+                            + "until the person opens a link that was sent there."
+                    ],
+                    options: [
+                        Self.email,
+                        .value("to", .text("ADDRESS"), "The new e-mail address"),
+                        .value("given-name", .text("NAME"), "The new given name"),
+                        .value("family-name", .text("NAME"), "The new family name"),
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl user change --email mara@example.org --to mara@example.com",
+                            "After a change of provider")
+                    ],
+                    run: PersonCommands.change),
+                ControlCommand(
+                    "verify-address", "Vouch for a person's e-mail address",
+                    discussion: [
+                        "Others who know the address may then find the person, if the person wants to "
+                            + "be found."
+                    ],
+                    options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user verify-address --email mara@example.org",
+                            "Once you know that the address is hers")
+                    ],
+                    run: PersonCommands.verify),
+                ControlCommand(
+                    "unverify-address",
+                    "Take that back: others cannot find the person by the address",
+                    options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user unverify-address --email mara@example.org",
+                            "When somebody else has the address")
+                    ],
+                    run: PersonCommands.unverify),
+                ControlCommand(
+                    "invite", "Send a person an e-mail with a link to choose a password",
+                    discussion: [
+                        "Takes signIn.mail of the configuration. The link works once, within a day."
+                    ],
+                    options: [Self.email],
+                    examples: [
+                        .init(
+                            "stratusctl user invite --email mara@example.org", "After 'user add'")
+                    ],
+                    run: PersonCommands.invite),
                 ControlCommand(
                     "show", "One person: names, sessions, record names", options: [Self.email],
                     examples: [
@@ -234,11 +290,20 @@ extension IdentityCommands {
                     ],
                     run: IdentityCommands.makeResetLink),
                 ControlCommand(
-                    "sign-out", "End every session of a person", options: [Self.email],
+                    "sign-out", "End one session of a person, or every one",
+                    options: [
+                        Self.email,
+                        .value(
+                            "session", .text("ID"),
+                            "Only this one: its ID in 'user show'; every one otherwise"),
+                    ],
                     examples: [
                         .init(
                             "stratusctl user sign-out --email mara@example.org",
-                            "When a device was stolen")
+                            "When a device was stolen"),
+                        .init(
+                            "stratusctl user sign-out --email mara@example.org --session 1f2e",
+                            "When it is known which"),
                     ],
                     run: IdentityCommands.signOut),
                 ControlCommand(

@@ -111,12 +111,22 @@ struct IdentityCommands: AdminConversation {
                 $0.givenName = self.invocation["given-name"]
                 $0.familyName = self.invocation["family-name"]
                 $0.isDiscoverable = self.invocation.flag("discoverable")
+                $0.isUnverified = self.invocation.flag("unverified")
             })
         return try self.tell(answer) { (made: IDAnswer) in made.id + "\n" }
     }
 
     func listUsers() async throws(AdminClient.Failure) -> ExitCode {
-        try await self.table(of: UserRow.self, "/v1/users")
+        var all = UsersAnswer()
+        var next: String?
+        repeat {
+            let after = next.map { "?after=" + PercentCoding.encode($0) } ?? ""
+            let page: UsersAnswer = try await self.ask("GET", "/v1/users" + after).read()
+            all.users += page.users
+            next = page.next
+        } while next != nil
+        all.users.sort { $0.email < $1.email }
+        return self.show(all, TextTable.text(all.users))
     }
 
     func showUser() async throws(AdminClient.Failure) -> ExitCode {
@@ -140,12 +150,20 @@ struct IdentityCommands: AdminConversation {
     }
 
     func signOut() async throws(AdminClient.Failure) -> ExitCode {
-        try await self.change("POST", self.user("/sign-out"), said: "signed out everywhere")
+        guard let session = self.invocation["session"] else {
+            return try await self.change(
+                "POST", self.user("/sign-out"), said: "signed out everywhere")
+        }
+        return try await self.change(
+            "DELETE", self.user("/sessions/" + PercentCoding.encode(session)),
+            said: "the session has ended")
     }
 
     func makeResetLink() async throws(AdminClient.Failure) -> ExitCode {
         let answer = try await self.ask("POST", self.user("/reset-link"))
-        return try self.tell(answer) { (made: PathAnswer) in made.path + "\n" }
+        return try self.tell(answer) { (made: PathAnswer) in
+            (made.url ?? made.path) + "\n"
+        }
     }
 
     func signIn() async throws(AdminClient.Failure) -> ExitCode {

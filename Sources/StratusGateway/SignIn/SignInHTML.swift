@@ -13,6 +13,10 @@ struct SignInHTML {
         var givenName = ""
         var familyName = ""
         var isDiscoverable = false
+        /// The text that proves the address; nil: nothing does.
+        var proof: String?
+        /// Whether nobody checks that the address is the person's.
+        var isUnchecked = false
     }
 
     // MARK: Pages
@@ -35,6 +39,7 @@ struct SignInHTML {
             <label class="check"><input type="checkbox" name="stay" value="1"> Keep me signed in</label>
             <button type="submit">Sign in</button>
             </form>
+            <p><a href="/forgot">Forgot your password?</a></p>
             \(canSignUp ? "<p><a href=\"/signup?t=\(Self.escape(link))\">Create an account</a></p>" : "")
             """)
     }
@@ -44,26 +49,42 @@ struct SignInHTML {
         fields: SignUpFields = SignUpFields(),
         problem: String? = nil, status: Int = 200
     ) -> HTTPResponse {
-        self.page(
+        // Behind a link of an e-mail no window waits: the person signs in where the app is.
+        let signsIn = fields.proof == nil || !receiver.isWindow
+        let stay =
+            "<label class=\"check\"><input type=\"checkbox\" name=\"stay\" value=\"1\"> Keep me signed in</label>"
+        return self.page(
             status, title: "Create an account",
             """
             <p>to continue to <strong>\(Self.escape(container))</strong></p>
-            \(Self.says(receiver))
+            \(signsIn ? Self.says(receiver) : "")
             \(self.problem(problem))
             <form method="post" action="/signup" autocomplete="on">
             <input type="hidden" name="t" value="\(Self.escape(link))">
             \(Self.textField("given", "Given name (optional)", "given-name", fields.givenName))
             \(Self.textField("family", "Family name (optional)", "family-name", fields.familyName))
-            \(Self.emailField(fields.email))
+            \(Self.addressOf(fields))
             \(Self.passwordField("password", "Password, 8 characters at least", "new-password"))
             <label class="check"><input type="checkbox" name="discoverable" value="1"\
             \(fields.isDiscoverable ? " checked" : "")> Others who know my e-mail address may find me \
             and see my name</label>
-            <label class="check"><input type="checkbox" name="stay" value="1"> Keep me signed in</label>
+            \(signsIn ? stay : "")
             <button type="submit">Create the account</button>
             </form>
             <p><a href="/signin?t=\(Self.escape(link))">I have an account</a></p>
             """)
+    }
+
+    /// A proven address stands as it is. Where nobody checks one, the page says so.
+    private static func addressOf(_ fields: SignUpFields) -> String {
+        if let proof = fields.proof {
+            return "<p>E-mail address: <strong>\(self.escape(fields.email))</strong></p>"
+                + "<input type=\"hidden\" name=\"p\" value=\"\(self.escape(proof))\">"
+        }
+        let note =
+            "<p>This server does not check that the address is yours. Others cannot find you by it "
+            + "until an administrator has confirmed it.</p>"
+        return self.emailField(fields.email) + (fields.isUnchecked ? note : "")
     }
 
     func password(email: String = "", problem: String? = nil, status: Int = 200) -> HTTPResponse {
@@ -75,7 +96,7 @@ struct SignInHTML {
             \(Self.emailField(email))
             \(Self.passwordField("password", "Password", "current-password"))
             \(Self.passwordField("new", "New password, 8 characters at least", "new-password"))
-            <button type="submit">Change it</button>
+            <button type="submit">Change the password</button>
             </form>
             <p>You will be signed out everywhere.</p>
             """)
@@ -89,7 +110,7 @@ struct SignInHTML {
             <form method="post" action="/reset" autocomplete="on">
             <input type="hidden" name="s" value="\(Self.escape(secret))">
             \(Self.passwordField("new", "New password, 8 characters at least", "new-password"))
-            <button type="submit">Set it</button>
+            <button type="submit">Set the password</button>
             </form>
             """)
     }
@@ -100,7 +121,7 @@ struct SignInHTML {
             "<p role=\"\(status < 400 ? "status" : "alert")\">\(Self.escape(text))</p>")
     }
 
-    private static func says(_ receiver: SignInReceiver) -> String {
+    static func says(_ receiver: SignInReceiver) -> String {
         let (before, name, after) = receiver.sentence
         return "<p>\(before)<strong>\(self.escape(name))</strong>\(after)</p>"
     }

@@ -29,6 +29,14 @@ enum SignInReceiver: Equatable {
         }
     }
 
+    /// Whether it is a window that opened the page. A page that was opened from an e-mail has none.
+    var isWindow: Bool {
+        switch self {
+        case .origins, .opener: true
+        case .callback, .page: false
+        }
+    }
+
     /// The sentence on the sign-in page that tells a person which receiver the link is for.
     var sentence: (before: String, name: String, after: String) {
         switch self {

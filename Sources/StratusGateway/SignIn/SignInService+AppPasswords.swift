@@ -183,7 +183,7 @@ extension SignInHTML {
             only</label>
             <label class="check"><input type="checkbox" name="everything" value="1"> Shows \
             everything, and not the folder Documents alone</label>
-            <button type="submit">Make it</button>
+            <button type="submit">Make the app password</button>
             </form>
             """
         return self.page(200, title: "App passwords", content)

@@ -17,6 +17,8 @@ package final class SignInService: Sendable {
     package struct Settings: Sendable, Equatable {
         /// Whether anybody may make an account.
         package var signUpIsOpen = false
+        /// Whether an address counts as its person's without a proof: in development.
+        package var addressesAreTrusted = false
         /// How long a save may wait: what was let in before an end may arrive until then.
         package var commandDeadline: Duration = Limits().commandDeadline
 
@@ -26,6 +28,7 @@ package final class SignInService: Sendable {
     package let directory: Directory
     package let settings: Settings
     package var accounts: Accounts { self.directory.accounts }
+    var email: EmailDesk? { self.directory.email }
     package var access: ContainerAccess { self.directory.access }
     package var authenticator: CredentialAuthenticator { self.directory.authenticator }
     private let log: Log
@@ -33,11 +36,11 @@ package final class SignInService: Sendable {
 
     package init(
         authenticator: CredentialAuthenticator, settings: Settings = Settings(),
-        keys: DatabaseKeys? = nil, log: Log = .silent()
+        keys: DatabaseKeys? = nil, email: EmailDesk? = nil, log: Log = .silent()
     ) {
         self.directory = Directory(
             authenticator, commandDeadline: settings.commandDeadline, form: .webServices,
-            keys: keys)
+            keys: keys, email: email)
         self.settings = settings
         self.log = log
     }
@@ -61,6 +64,7 @@ package final class SignInService: Sendable {
         case signUp = "/signup"
         case password = "/password"
         case reset = "/reset"
+        case forgot = "/forgot"
         case appPasswords = "/app-passwords"
     }
 
@@ -109,7 +113,8 @@ package final class SignInService: Sendable {
         let query = URLQuery(request.head.query)
         switch page {
         case .signIn, .signUp:
-            guard let text = query?["t"], let link = self.link(text) else {
+            let proof = page == .signUp ? query?["p"] : nil
+            guard let text = query?["t"], let link = self.link(text, proof: proof) else {
                 return html.message(
                     400,
                     "This link is not complete or too old. Go back to the app and sign in again.")
@@ -119,25 +124,31 @@ package final class SignInService: Sendable {
                 return Self.unwelcome(html)
             }
             if page == .signUp {
-                return html.signUp(
-                    link: text, container: link.container.container, to: receiver)
+                return self.showSignUp(text, link, receiver, proof: proof, html)
             }
             return html.signIn(
                 link: text, container: link.container.container, to: receiver,
                 canSignUp: self.settings.signUpIsOpen)
         case .password: return html.password()
         case .appPasswords: return html.appPasswordSignIn()
+        case .forgot: return html.forgot(canSend: self.email != nil)
         case .reset:
             guard let secret = query?["s"], !secret.isEmpty else {
                 return html.message(400, "This link is incomplete. Copy all of it.")
             }
+            guard try await self.accounts.isGood(reset: secret) else { return Self.usedUp(html) }
             return html.reset(secret: secret)
         }
     }
 
-    private func link(_ text: String) -> SignInLink? {
+    private static func usedUp(_ html: SignInHTML) -> HTTPResponse {
+        html.message(400, "This link was already used or is too old. Ask for a new one.")
+    }
+
+    /// - Parameter proof: with a good one the link may be too old: an e-mail is read when it is read.
+    func link(_ text: String, proof: String? = nil) -> SignInLink? {
         guard let link = SignInLink(text: text, openedWith: self.store.keys.cipher),
-            link.isAlive(at: self.store.now)
+            link.isAlive(at: self.store.now) || proof.flatMap(self.accounts.provenAddress) != nil
         else { return nil }
         return link
     }
@@ -171,6 +182,7 @@ package final class SignInService: Sendable {
         case .signUp: try await self.signUp(form, request, html)
         case .password: try await self.changePassword(form, request, html)
         case .reset: try await self.resetPassword(form, request, html)
+        case .forgot: try await self.sendReset(form, request, html)
         case .appPasswords: try await self.appPasswords(form, request, html)
         }
     }
@@ -218,12 +230,26 @@ package final class SignInService: Sendable {
         async throws -> HTTPResponse
     {
         guard self.settings.signUpIsOpen else { return Self.closed(html) }
-        guard let text = form["t"], let link = self.link(text) else {
+        guard let text = form["t"], let link = self.link(text, proof: form["p"])
+        else {
             return html.message(400, "This link is too old. Go back to the app and sign in again.")
         }
         guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
+        if self.email != nil, form["p"] == nil {
+            return try await self.sendProof(text, form, link, receiver, request, html)
+        }
         var fields = SignInHTML.SignUpFields()
         fields.email = form["email"] ?? ""
+        fields.isUnchecked = !self.settings.addressesAreTrusted
+        if let proof = form["p"] {
+            guard let address = self.accounts.provenAddress(proof) else {
+                return html.message(
+                    400, "This link is too old. Go back to the app and sign up again.")
+            }
+            fields.email = address.text
+            fields.proof = proof
+            fields.isUnchecked = false
+        }
         fields.givenName = String((form["given"] ?? "").prefix(100))
         fields.familyName = String((form["family"] ?? "").prefix(100))
         fields.isDiscoverable = form["discoverable"] == "1"
@@ -246,11 +272,16 @@ package final class SignInService: Sendable {
         registration.givenName = fields.givenName
         registration.familyName = fields.familyName
         registration.isDiscoverable = fields.isDiscoverable
+        registration.verification = self.verification(of: fields)
         switch try await self.accounts.register(registration, in: room) {
         case .taken:
             return again("That did not work. If you have an account already, sign in instead.")
         case .busy: return again(Self.busy, 503)
         case .made(let id):
+            let isHeard = fields.proof == nil || !receiver.isWindow
+            guard isHeard, link.isAlive(at: self.store.now) else {
+                return html.message(200, "Your account was made. Go back to the app and sign in.")
+            }
             return try await self.hand(
                 id, provenBy: nil, link, stays: form["stay"] == "1", agent: request, html)
         }
@@ -300,7 +331,7 @@ package final class SignInService: Sendable {
         case .done: self.authenticator.forget()
         case .busy: return html.reset(secret: secret, problem: Self.busy, status: 503)
         case .refused:
-            return html.message(400, "This link was already used or is too old. Ask for a new one.")
+            return Self.usedUp(html)
         }
         return html.message(200, "Your password was set. Go back to the app and sign in.")
     }

@@ -88,6 +88,7 @@ package struct Accounts: Sendable {
         package var givenName = ""
         package var familyName = ""
         package var isDiscoverable = false
+        package var verification = Account.Verification.unproven
 
         package init(email: EmailAddress, password: Secret<String>?) {
             self.email = email
@@ -112,6 +113,7 @@ package struct Accounts: Sendable {
             email: registration.email.text, givenName: registration.givenName,
             familyName: registration.familyName, createdMilliseconds: self.store.now)
         account.isDiscoverable = registration.isDiscoverable
+        account.verification = registration.verification
         if let password = registration.password {
             guard let room = room ?? self.hasher.reserve() else { return .busy }
             account.password = await self.hasher.hash(
@@ -237,12 +239,37 @@ package struct Accounts: Sendable {
     }
 
     /// A secret that sets a new password once, within a day. Nil: no such account.
-    package func makeReset(of id: AccountID) async throws(RouteError) -> String? {
+    ///
+    /// - Parameter address: where the secret goes, and nowhere else; nil: to whoever asks for it.
+    ///   If the account has another address by now, nothing is made.
+    package func makeReset(of id: AccountID, mailedTo address: EmailAddress? = nil)
+        async throws(RouteError) -> String?
+    {
         let secret = Base64URL.encode(id.bytes + self.store.draw(32))
         let reset = Account.Reset(
             hash: self.store.keys.hash(ofToken: secret),
-            expiresAtMilliseconds: self.store.now + 86_400_000)
-        return try await self.change(id) { $0.reset = reset } ? secret : nil
+            expiresAtMilliseconds: self.store.now + 86_400_000, isMailed: address != nil)
+        var isMade = false
+        _ = try await self.change(id) { account in
+            isMade =
+                address == nil
+                || EmailAddress(account.email)?.normalised == address?.normalised
+            if isMade { account.reset = reset }
+        }
+        return isMade ? secret : nil
+    }
+
+    /// Whether a link still sets a password. Nothing is used up.
+    package func isGood(reset secret: String) async throws(RouteError) -> Bool {
+        guard let id = Self.account(ofReset: secret), let reset = try await self.account(id)?.reset
+        else { return false }
+        return reset.hash == self.store.keys.hash(ofToken: secret)
+            && self.store.now < reset.expiresAtMilliseconds
+    }
+
+    private static func account(ofReset secret: String) -> AccountID? {
+        guard let bytes = Base64URL.decode(secret[...]), bytes.count == 48 else { return nil }
+        return AccountID(bytes: Bytes(bytes[..<16]))
     }
 
     package enum Redeemed: Sendable, Equatable {
@@ -258,9 +285,7 @@ package struct Accounts: Sendable {
     package func redeem(
         reset secret: String, password: Secret<String>, in room: PasswordHasher.Room? = nil
     ) async throws(RouteError) -> Redeemed {
-        guard let bytes = Base64URL.decode(secret[...]), bytes.count == 48,
-            let id = AccountID(bytes: Bytes(bytes[..<16]))
-        else { return .refused }
+        guard let id = Self.account(ofReset: secret) else { return .refused }
         guard let room = room ?? self.hasher.reserve() else { return .busy }
         let hash = await self.hasher.hash(password, salt: self.store.draw(16), in: room)
         let proof = self.store.keys.hash(ofToken: secret)
@@ -272,6 +297,7 @@ package struct Accounts: Sendable {
             else { return false }
             account.reset = nil
             account.password = hash
+            if reset.isMailed { account.verification = .proof }
             return true
         }
         return isDone ? .done : .refused
@@ -300,7 +326,7 @@ package struct Accounts: Sendable {
         let now = self.store.now
         for _ in 0..<Self.attemptCountMax {
             guard let row = try await self.store.row(Self.key(id), at: id.key) else { return nil }
-            let account = try Self.decode(row)
+            var account = try Self.decode(row)
             guard account.status == .active,
                 generation == nil || generation == PasswordGeneration(of: account)
             else { return nil }
@@ -312,11 +338,12 @@ package struct Accounts: Sendable {
                 container: container,
                 openedMilliseconds: max(now, account.sessionsValidFromMilliseconds), stays: stays,
                 agent: String(decoding: agent.utf8.prefix(120), as: UTF8.self))
+            account.lastSignInMilliseconds = now
             let outcome = try await self.store.submit(
                 [
                     .init(
                         Self.key(id), if: .revision(row.revision),
-                        .put(body: row.body, expiresAtMilliseconds: 0)),
+                        .put(body: account.encoded(), expiresAtMilliseconds: 0)),
                     .init(
                         Self.key(id, session: session), if: .absent,
                         .put(
@@ -460,6 +487,13 @@ package struct Accounts: Sendable {
         _ = try await self.store.submit(
             [.init(IdentityKey(.listing, of: [], id.bytes), .remove)], to: Self.listingHome)
         return true
+    }
+
+    /// Accounts by identifier, a page at a time.
+    package func page(after id: AccountID?, limit: Int) async throws(RouteError) -> [AccountID] {
+        try await self.store.page(
+            .listing, of: [], at: Self.listingHome, after: id?.bytes, limit: limit
+        ).compactMap { AccountID(bytes: $0.name) }
     }
 
     /// Every account, by identifier.

@@ -45,6 +45,8 @@ package struct PeopleFinder: Sendable {
         let (_, isUser) = try await self.user(name, in: container, &work)
         let isFound =
             known != nil && exists && isUser && Self.isFindable(account)
+            // Whoever came first with an address is not found by it.
+            && account.verification != .unproven
         work.person = isFound ? Person(recordName: name, account: account) : nil
         return work
     }

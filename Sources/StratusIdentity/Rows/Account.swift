@@ -61,21 +61,36 @@ package struct EmailAddress: Sendable, Hashable {
 /// | signed | sessions opened before are void, milliseconds                  |
 /// | varint | epoch: part of what the person is called in containers         |
 /// | flag   | discoverable                                                   |
-/// | flag   | whether a reset waits; then prefixed hash, signed expiry       |
+/// | 1      | whether somebody has vouched for the address                   |
+/// | signed | last sign-in, milliseconds; 0: never                           |
+/// | flag   | whether a reset waits; then prefixed hash, signed expiry, flag mailed |
 package struct Account: Sendable, Equatable {
     package enum Status: UInt8, Sendable, Equatable {
         case active = 1
         case disabled = 2
     }
 
+    /// Who says that the address is this person's.
+    package enum Verification: UInt8, Sendable, CaseIterable {
+        /// Nobody. Others cannot find the person by it.
+        case unproven = 0
+        /// An administrator, who typed it.
+        case administrator = 1
+        /// The person, who opened a link that was sent there.
+        case proof = 2
+    }
+
     package struct Reset: Sendable, Equatable {
         /// The hash of the one-time secret in the link.
         package var hash: Bytes
         package var expiresAtMilliseconds: Int64
+        /// Whether the link was sent to the person's address: who has it, reads what comes there.
+        package var isMailed: Bool
 
-        package init(hash: Bytes, expiresAtMilliseconds: Int64) {
+        package init(hash: Bytes, expiresAtMilliseconds: Int64, isMailed: Bool = false) {
             self.hash = hash
             self.expiresAtMilliseconds = expiresAtMilliseconds
+            self.isMailed = isMailed
         }
     }
 
@@ -89,6 +104,9 @@ package struct Account: Sendable, Equatable {
     package var epoch: UInt64 = 1
     /// Whether others may find this person by address, and see the name.
     package var isDiscoverable = false
+    package var verification = Verification.unproven
+    /// 0: never.
+    package var lastSignInMilliseconds: Int64 = 0
     package var reset: Reset?
 
     package init(
@@ -118,10 +136,13 @@ package struct Account: Sendable, Equatable {
         writer.write(signed: self.sessionsValidFromMilliseconds)
         writer.write(varint: self.epoch)
         writer.write(flag: self.isDiscoverable)
+        writer.write(self.verification.rawValue)
+        writer.write(signed: self.lastSignInMilliseconds)
         writer.write(flag: self.reset != nil)
         if let reset {
             writer.write(prefixed: reset.hash)
             writer.write(signed: reset.expiresAtMilliseconds)
+            writer.write(flag: reset.isMailed)
         }
         return writer.bytes
     }
@@ -147,9 +168,16 @@ package struct Account: Sendable, Equatable {
         self.sessionsValidFromMilliseconds = try reader.signed()
         self.epoch = try reader.varint()
         self.isDiscoverable = try reader.flag()
+        guard let verification = Verification(rawValue: try reader.byte()) else {
+            throw DecodingError(.malformed, at: reader.offset - 1)
+        }
+        self.verification = verification
+        self.lastSignInMilliseconds = try reader.signed()
         if try reader.flag() {
             let hash = try reader.prefixed()
-            self.reset = Reset(hash: hash, expiresAtMilliseconds: try reader.signed())
+            let expiry = try reader.signed()
+            self.reset = Reset(
+                hash: hash, expiresAtMilliseconds: expiry, isMailed: try reader.flag())
         }
         try reader.finish()
     }

@@ -142,6 +142,10 @@ extension NumberFamily {
     package static let accountStatus = NumberFamily(
         "account status",
         [1: "active", 2: "disabled"])
+    /// Whether somebody has vouched for a person's address.
+    package static let verification = NumberFamily(
+        "verification",
+        [0: "unproven", 1: "administrator", 2: "proof"])
     /// Whether a container may be used.
     package static let containerState = NumberFamily(
         "container state",
@@ -392,6 +396,7 @@ extension NumberFamily {
         .systemRow, .notice, .environment, .databaseScope, .scalarType, .referenceAction,
         .permission, .comparator, .systemField, .recordOperation, .zoneEdit, .subscriptionKind,
         .documentKind, .documentClash, .linkState, .indexState, .nodeState, .accountStatus,
+        .verification,
         .containerState, .deviceKind, .pushKey, .chunkCoding, .verdict, .recordRefusal,
         .zoneRefusal, .requestRefusal, .subscriptionResult, .keyValueRefusal, .documentRefusal,
         .replacedBody, .systemRefusal,

@@ -45,6 +45,7 @@ package final class Node: Sendable {
     private let attending: Task<Void, Never>
     /// Nil where `push.enabled` is off.
     private let pushing: Task<Void, Never>?
+    private let emails: SMTPSender?
     private let scrubbing: Task<Void, Never>
     private let watchingRoom: Task<Void, Never>
     private let watchingThreads: Task<Void, Never>
@@ -114,13 +115,17 @@ package final class Node: Sendable {
             zoneBuckets: isOpen ? Self.zoneBuckets(settings) : 1)
         var signIn = SignInService.Settings()
         signIn.commandDeadline = settings.duration("limits.commandDeadline")
+        signIn.addressesAreTrusted = isOpen
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
         let containerKeys = ContainerKeys(
             store: authenticator.store, master: master, agreed: MasterWatch.noting(in: world))
         let databaseKeys = DatabaseKeys(
             store: authenticator.store, containers: containerKeys)
+        let emails = try SMTPSender.make(
+            settings, world: world, loop: loops[loops.count - 1], log: log, metrics: state.metrics)
         let people = SignInService(
-            authenticator: authenticator, settings: signIn, keys: databaseKeys, log: log)
+            authenticator: authenticator, settings: signIn, keys: databaseKeys,
+            email: emails.map { EmailDesk($0, base: settings.text("signIn.url") ?? "") }, log: log)
 
         let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax")) {
             // What large bodies left in the allocator's arenas goes back to the system. On no loop:
@@ -255,6 +260,7 @@ package final class Node: Sendable {
         self.mail = state.runMail()
         self.attending = attendance.run()
         self.pushing = push.map { push in Task { await push.run() } }
+        self.emails = emails
         self.scrubbing = state.runScrub()
         self.watchingRoom = state.runRoomWatch()
         let threads = ThreadWatch(
@@ -385,6 +391,7 @@ package final class Node: Sendable {
         let hurrying = Task { await cluster.hurry(within: Self.leaderPatience) }
         await self.clientServer.stop(deadline: deadline)
         hurrying.cancel()
+        self.emails?.stop()
         await self.cluster.stop()
         await self.adminServer.stop(deadline: .milliseconds(200))
         await self.metricsServer?.stop(deadline: .milliseconds(200))

@@ -14,6 +14,21 @@ import Testing
 
     private func golden(_ text: String) throws -> Bytes { try #require(Hexadecimal.bytes(text)) }
 
+    @Test func `the enumerations of rows are registered`() {
+        func agree<Value: RawRepresentable<UInt8>>(_ type: Value.Type, _ family: NumberFamily)
+            -> Bool
+        {
+            (UInt8.min...UInt8.max).allSatisfy {
+                (Value(rawValue: $0) != nil) == (family.level(of: $0) != nil)
+            }
+        }
+        #expect(agree(Account.Status.self, .accountStatus))
+        #expect(agree(Account.Verification.self, .verification))
+        #expect(agree(ContainerDescriptor.State.self, .containerState))
+        #expect(agree(Device.Provider.Kind.self, .deviceKind))
+        #expect(agree(ChunkCoding.self, .chunkCoding))
+    }
+
     @Test func `an account, format 1`() throws {
         var account = Account(
             email: "a@b.c", givenName: "Mara", familyName: "Olsen", createdMilliseconds: 1_000)
@@ -21,16 +36,19 @@ import Testing
             memoryKibibytes: 19_456, passes: 2, salt: [1, 2], hash: [3, 4, 5])
         account.sessionsValidFromMilliseconds = 2_000
         account.isDiscoverable = true
-        account.reset = Account.Reset(hash: [9], expiresAtMilliseconds: 3_000)
+        account.verification = .proof
+        account.lastSignInMilliseconds = 4_000
+        account.reset = Account.Reset(hash: [9], expiresAtMilliseconds: 3_000, isMailed: true)
         let bytes = try self.golden(
-            "01056140622e63044d617261054f6c73656e01018098010202010203030405d00fa01f0101010109f02e")
+            "01056140622e63044d617261054f6c73656e01018098010202010203030405d00fa01f010102c03e010109"
+                + "f02e01")
         #expect(account.encoded() == bytes)
         #expect(try Account(decoding: bytes) == account)
 
         var bare = Account(email: "a@b.c", createdMilliseconds: 1_000)
         bare.status = .disabled
         bare.epoch = 300
-        let short = try self.golden("01056140622e6300000200d00f00ac020000")
+        let short = try self.golden("01056140622e6300000200d00f00ac0200000000")
         #expect(bare.encoded() == short)
         #expect(try Account(decoding: short) == bare)
     }

@@ -34,7 +34,7 @@ final class Neighbourhood: Wire {
         wallMilliseconds: Int64 = 1_709_631_000_000, limits: Accounts.Limits = Accounts.Limits(),
         requests: Limits = Limits(),
         development: DevelopmentAuthenticator = DevelopmentAuthenticator(),
-        signInBase: String? = nil, hasher: PasswordHasher? = nil
+        signInBase: String? = nil, hasher: PasswordHasher? = nil, email: EmailDesk? = nil
     ) {
         self.world = SimulatedWorld(seed: seed, wallMilliseconds: wallMilliseconds)
         self.router = MemoryRouter(world: self.world)
@@ -51,7 +51,7 @@ final class Neighbourhood: Wire {
         settings.signUpIsOpen = signUpIsOpen
         let keys = InProcess.databaseKeys(self.router, self.world)
         self.service = SignInService(
-            authenticator: self.authenticator, settings: settings, keys: keys)
+            authenticator: self.authenticator, settings: settings, keys: keys, email: email)
         self.handler = Gateway(
             GatewayKernel(
                 router: self.router, authenticator: self.authenticator, world: self.world,
@@ -122,6 +122,7 @@ final class Neighbourhood: Wire {
         registration.givenName = "Given-\(email.prefix(1))"
         registration.familyName = "Family"
         registration.isDiscoverable = discoverable
+        registration.verification = .administrator
         guard case .made(let id) = try await self.accounts.register(registration) else {
             throw Problem(text: "\(email) is taken")
         }

@@ -37,7 +37,7 @@ import Testing
         ("PUT \(place)/schema", SchemaAnswer.self),
         ("POST \(place)/schema/reset", ResetAnswer.self),
         ("POST \(place)/schema/reset/piece", RemovalAnswer.self),
-        ("GET /v1/users", Listing<UserRow>.self), ("POST /v1/users", IDAnswer.self),
+        ("GET /v1/users", UsersAnswer.self), ("POST /v1/users", IDAnswer.self),
         ("GET \(user)", UserAnswer.self), ("DELETE \(user)", ErasureAnswer.self),
         ("POST \(user)/reset-link", PathAnswer.self), ("POST \(user)/sign-in", SignInAnswer.self),
         ("GET \(place)/tokens", Listing<TokenRow>.self), ("POST \(place)/tokens", TokenAnswer.self),

@@ -137,11 +137,14 @@ enum AnswerSamples {
 
     static let people: [String: [String]] = [
         "GET /v1/users": [
-            #"{"users":[{"email":"ann@b.c","id":"0a1b"},{"email":"d@e.f","id":"2c"}]}"#
+            #"{"users":[{"email":"d@e.f","id":"2c","isDisabled":false,"verified":"proof","created":"2024-03-05T09:30:00.000Z","lastSignIn":"2024-03-06T09:30:00.000Z"}],"next":"2c"}"#
+        ],
+        "GET /v1/users?after=2c": [
+            #"{"users":[{"email":"ann@b.c","id":"0a1b","isDisabled":true,"verified":"nobody","created":"2024-03-05T09:30:00.000Z"}]}"#
         ],
         "POST /v1/users": [#"201 {"id":"0a1b"}"#],
         "GET \(user)": [
-            #"{"id":"0a1b","email":"ann@b.c","givenName":"Ann","familyName":"Bee","isDisabled":false,"isDiscoverable":true,"hasPassword":true,"created":"2024-03-05T09:30:00.000Z","containers":[{"container":"iCloud.a","environment":"development","userRecordName":"_u"}],"sessions":[{"container":"iCloud.a","environment":"development","opened":"2024-03-05T09:30:00.000Z","isOpen":true,"agent":"Firefox"},{"container":"iCloud.a","environment":"development","opened":"2024-03-04T09:30:00.000Z","isOpen":false,"agent":"closed"}]}"#
+            #"{"id":"0a1b","email":"ann@b.c","givenName":"Ann","familyName":"Bee","isDisabled":false,"isDiscoverable":true,"hasPassword":true,"verified":"administrator","created":"2024-03-05T09:30:00.000Z","lastSignIn":"2024-03-05T09:30:00.000Z","containers":[{"container":"iCloud.a","environment":"development","userRecordName":"_u"}],"sessions":[{"id":"0f","container":"iCloud.a","environment":"development","opened":"2024-03-05T09:30:00.000Z","isOpen":true,"agent":"Firefox"},{"id":"1e","container":"iCloud.a","environment":"development","opened":"2024-03-04T09:30:00.000Z","isOpen":false,"agent":"closed"}]}"#
         ],
         "DELETE \(user)": [
             #"{"id":"0a1b","erased":"2024-03-05T09:30:00.000Z","containers":2,"zones":3,"records":40,"leaving":"rows without an owner","outstanding":["copies of the data directory made before"]}"#
@@ -149,7 +152,11 @@ enum AnswerSamples {
         "POST \(user)/disable": ["{}"],
         "POST \(user)/enable": ["{}"],
         "POST \(user)/sign-out": ["{}"],
-        "POST \(user)/reset-link": [#"201 {"path":"/reset?s=secret"}"#],
+        "POST \(user)/reset-link": [
+            #"201 {"path":"/reset?s=secret","url":"https://auth.b.c/reset?s=secret"}"#
+        ],
+        "POST \(user)/change": ["{}"], "POST \(user)/verification": ["{}"],
+        "POST \(user)/invitation": ["202 {}"], "DELETE \(user)/sessions/0f": ["{}"],
         "POST \(user)/sign-in": [#"201 {"webAuthToken":"w3b"}"#],
         "POST \(user)/export": [
             #"{"format":"stratus user archive 1","files":true}"# + "\n"

@@ -194,6 +194,12 @@ import Testing
                     #"{"isCleared":false,"nodes":[{"node":"a","answers":true,"isCleared":false,"partitions":2,"log":true,"since":"2024-03-05T09:30:00.000Z"},{"node":"b","answers":false,"isCleared":false},{"node":"c","answers":true,"isCleared":false,"partitions":0,"log":false}],"positions":[]}"#
                 ]
             ]),
+        Case("user change \(email) --to bee@b.c --given-name Anna"),
+        Case("user change \(email)", "user-change-nothing"),
+        Case("user verify-address \(email)"), Case("user unverify-address \(email)"),
+        Case("user invite \(email)"),
+        Case("user sign-out \(email) --session 0f", "user-sign-out-one"),
+        Case("user add \(email) --unverified", "user-add-unverified"),
         Case("user disable \(email)"), Case("user enable \(email)"), Case("user sign-out \(email)"),
         Case("user reset-link \(email)"), Case("user sign-in \(person) --stay"),
         Case("user export \(person)"),

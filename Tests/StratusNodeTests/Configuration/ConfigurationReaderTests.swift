@@ -242,6 +242,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("from: 'a@b.c'", "signIn.mail.from: needs 'signIn.mail.server' too"),
+        ("server: 'mail', from: 'a@b.c'", "signIn.mail.server: 'mail' is not HOST:PORT"),
+        ("server: 'm:465', from: 'a b@c'", "signIn.mail.from: 'a b@c' is not an e-mail address"),
+        ("server: 'm:465'", "signIn.mail.from: '' is not an e-mail address"),
+        (
+            "server: 'm:465', from: 'a@b.c', user: 'u'",
+            "'signIn.mail.user' and 'signIn.mail.passwordFile' go together"
+        ),
+    ])
+    func `e-mail that cannot be sent is refused`(text: String, says: String) {
+        let result = Self.read("{signIn: {url: 'https://a.b', mail: {\(text)}}}")
+        #expect(
+            result.problems.contains { $0.description.contains(says) }, "\(result.problems)")
+        let sound = "server: 'm:465', from: 'a@b.c', user: 'u', passwordFile: '/p'"
+        #expect(
+            Self.read("{signIn: {url: 'https://a.b', mail: {\(sound)}}}").problems.isEmpty)
+        #expect(
+            Self.read("{signIn: {mail: {\(sound)}}}").problems.map(\.description).contains {
+                $0.contains("needs 'signIn.url' too")
+            })
+    }
+
     @Test func `null leaves the default`() {
         #expect(
             Self.read("{loopCount: null, log: {level: null}}").settings == ConfigurationSettings())
