@@ -298,11 +298,11 @@ import Testing
         let isPair = { (line: Substring) in line.hasPrefix("GET /v1/cluster") }
         var lines: [Substring] = []
         for line in asked {
-            if isPair(line), let last = lines.last, isPair(last), line < last {
-                lines.insert(line, at: lines.count - 1)
-            } else {
-                lines.append(line)
+            var place = lines.count
+            while isPair(line), place > 0, isPair(lines[place - 1]), line < lines[place - 1] {
+                place -= 1
             }
+            lines.insert(line, at: place)
         }
         let text =
             "$ stratusctl \(json ? "--json " : "")\(one.words.joined(separator: " "))\n"
