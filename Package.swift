@@ -287,7 +287,7 @@ let package = Package(
             exclude: ["Golden"], swiftSettings: tests),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
-            exclude: ["Fixtures"], swiftSettings: tests),
+            exclude: ["Fixtures"], swiftSettings: tests + planted),
         .testTarget(
             name: "StratusHTTP2Tests",
             dependencies: ["StratusModel", "StratusHTTP", "StratusHTTP2"], swiftSettings: tests),
@@ -353,7 +353,7 @@ let package = Package(
                 "StratusDoubles", "StratusSealing", "WireScenarios",
             ],
             exclude: ["Golden", "Vectors"],
-            swiftSettings: tests),
+            swiftSettings: tests + planted),
         .testTarget(
             name: "FuzzTests",
             dependencies: [

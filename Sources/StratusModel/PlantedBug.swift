@@ -75,6 +75,10 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case newDatabaseNotLifted, mailNumberUsedAgain, lostTokensHonoured, mailNotLifted
     // Requests that are remembered.
     case identityForgottenEarly
+    // The front.
+    case knownCallerNeverExpires, knownCallerIgnoresEpoch, originNotCompared
+    case authorizationNotCompared, rateNotCountedWhenKnown, viewOutlivesBuffer
+    case bodyOfNextRequestAnswered
 }
 
 /// The bugs planted in one replica.

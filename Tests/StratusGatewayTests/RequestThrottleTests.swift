@@ -23,6 +23,20 @@ import Testing
         #expect(throttle.wait(of: "a", at: now) != nil)
     }
 
+    @Test func `a counter that was dropped counts no more, and its caller is looked up again`() {
+        let throttle = RequestThrottle(1, in: .seconds(1), countMax: 2)
+        let now = MonotonicTime(nanoseconds: 5_000_000_000)
+        let kept = throttle.counter(of: "a", at: now)
+        for _ in 0..<2 { #expect(throttle.wait(of: "a", at: now, by: kept) == nil) }
+        #expect(throttle.wait(of: "a", at: now) != nil, "both ways count by the same number")
+        // Others need the place once nothing of the share is used.
+        let later = now + .seconds(10)
+        for name in ["b", "c", "d"] { #expect(throttle.wait(of: name, at: later) == nil) }
+        for _ in 0..<2 { #expect(throttle.wait(of: "a", at: later, by: kept) == nil) }
+        #expect(throttle.wait(of: "a", at: later, by: kept) != nil)
+        #expect(throttle.wait(of: "a", at: later) != nil, "both ways count by the same number")
+    }
+
     @Test func `a caller beyond its share is told when to come back`() async throws {
         var settings = GatewaySettings()
         settings.requestRateMax = 2

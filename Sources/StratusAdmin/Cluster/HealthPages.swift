@@ -12,7 +12,14 @@ package enum HealthPages {
 
     /// Answers that the process runs and its loop works: otherwise nobody would answer. A node that
     /// merely cannot serve must not be restarted for it.
-    package static func alive() -> HTTPResponse { AdminAnswer.text(200, "alive\n") }
+    package static func alive() -> HTTPResponse {
+        AdminAnswer.text(200, "\(Self.aliveText)")
+    }
+
+    package static let aliveText: StaticString = "alive\n"
+    /// The head of ``alive()``, as it is sent.
+    package static let lines: StaticString =
+        "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"
 
     package static func ready(_ health: Health, withReasons: Bool) -> HTTPResponse {
         let reasons = health.reasons

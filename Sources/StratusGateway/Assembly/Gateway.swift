@@ -36,6 +36,14 @@ package final class Gateway: HTTPHandler {
 
     package func plan(for head: RequestHead) -> RequestPlan { self.surfaces.plan(for: head) }
 
+    package func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep {
+        if let plan = self.services.knownPlan(view, bytes, call) { return .task(plan) }
+        return self.surfaces.answer(view, bytes, call, into: &answer)
+    }
+
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
         self.services.form(of: refusal)
     }

@@ -92,4 +92,21 @@ extension GatewayKernel {
         }
         return Admission(authentication: authentication, body: body, turn: turn)
     }
+
+    /// The same checks for a sender who was proved a moment ago: of the credentials nothing is left
+    /// to check, and all rates count.
+    func admit(
+        _ request: HTTPRequest, by plan: AdmissionPlan, of known: KnownSender,
+        _ share: inout BodyBudget.Share, token: inout String?
+    ) async throws -> Admission {
+        let now = self.world.now
+        let isCounted = request.callers?.bugs.contains(.rateNotCountedWhenKnown) != true
+        if isCounted { try self.rates.checkAddress(known.counted, at: now) }
+        token = known.authentication.webAuthToken
+        if isCounted { try self.rates.check(known.counted, at: now) }
+        let turn = LongWork.Turn(at: request.longWork, for: plan.tenant)
+        var body: Bytes?
+        if plan.collectsBody { body = try await self.collect(request.body, &share) }
+        return Admission(authentication: known.authentication, body: body, turn: turn)
+    }
 }

@@ -36,10 +36,24 @@ final class RequestRates: Sendable {
         self.caller = throttle(settings.requestRateMax)
     }
 
+    /// One request's part of each rate: whom it counts against.
+    struct Counted: Sendable {
+        fileprivate var address: One?
+        fileprivate var container: One?
+        fileprivate var token: One?
+        fileprivate var caller: One?
+
+        fileprivate struct One: Sendable {
+            let throttle: RequestThrottle
+            let key: String
+            let reason: String
+            /// Kept for those who are asked for again and again.
+            var counter: RequestThrottle.Counter?
+        }
+    }
+
     func check(address peer: String, at now: MonotonicTime) throws(ClientError) {
-        try Self.check(
-            self.address, SignInService.place(of: peer),
-            "too many requests from this address, retry later", now)
+        try Self.check(self.byAddress(peer), now)
     }
 
     /// Counts a request by its user's name, or by its address if it has no name.
@@ -47,25 +61,75 @@ final class RequestRates: Sendable {
         _ principal: Principal, _ head: RequestHead, from peer: String,
         _ container: ContainerReference, at now: MonotonicTime
     ) throws(ClientError) {
-        let home = container.container + " " + container.environment.name
-        try Self.check(
-            self.container, home, "too many requests of this container, retry later", now)
-        if self.token != nil, let token = TokenCredentials(query: head.query).apiToken {
-            // Enough of it to tell tokens apart.
-            try Self.check(
-                self.token, String(token.prefix(32)),
-                "too many requests with this API token, retry later", now)
-        }
-        let name =
-            principal.userRecordName.isEmpty
-            ? SignInService.place(of: peer) : principal.userRecordName + home
-        try Self.check(self.caller, name, "too many requests, retry later", now)
+        let counted = self.counted(principal, head, from: peer, container)
+        try self.check(counted, at: now)
     }
 
-    private static func check(
-        _ throttle: RequestThrottle?, _ key: String, _ reason: String, _ now: MonotonicTime
-    ) throws(ClientError) {
-        guard let wait = throttle?.wait(of: key, at: now) else { return }
-        throw ClientError(.throttled, reason, retryAfter: ClientError.seconds(wait))
+    /// Whom requests like this one count against, with the counters.
+    func kept(
+        _ principal: Principal, _ head: RequestHead, from peer: String,
+        _ container: ContainerReference, at now: MonotonicTime
+    ) -> Counted {
+        var counted = self.counted(principal, head, from: peer, container)
+        counted.address = self.byAddress(peer)
+        for part in [\Counted.address, \.container, \.token, \.caller] {
+            guard let one = counted[keyPath: part] else { continue }
+            counted[keyPath: part]?.counter = one.throttle.counter(of: one.key, at: now)
+        }
+        return counted
+    }
+
+    func checkAddress(_ counted: Counted, at now: MonotonicTime) throws(ClientError) {
+        try Self.check(counted.address, now)
+    }
+
+    /// All but the address.
+    func check(_ counted: Counted, at now: MonotonicTime) throws(ClientError) {
+        try Self.check(counted.container, now)
+        try Self.check(counted.token, now)
+        try Self.check(counted.caller, now)
+    }
+
+    private func byAddress(_ peer: String) -> Counted.One? {
+        self.address.map {
+            Counted.One(
+                throttle: $0, key: SignInService.place(of: peer),
+                reason: "too many requests from this address, retry later")
+        }
+    }
+
+    private func counted(
+        _ principal: Principal, _ head: RequestHead, from peer: String,
+        _ container: ContainerReference
+    ) -> Counted {
+        var counted = Counted()
+        let home = container.container + " " + container.environment.name
+        counted.container = self.container.map {
+            Counted.One(
+                throttle: $0, key: home,
+                reason: "too many requests of this container, retry later")
+        }
+        if let throttle = self.token, let token = TokenCredentials(query: head.query).apiToken {
+            counted.token = Counted.One(
+                throttle: throttle,
+                // Enough of it to tell tokens apart.
+                key: String(token.prefix(32)),
+                reason: "too many requests with this API token, retry later")
+        }
+        counted.caller = self.caller.map {
+            Counted.One(
+                throttle: $0,
+                key: principal.userRecordName.isEmpty
+                    ? SignInService.place(of: peer) : principal.userRecordName + home,
+                reason: "too many requests, retry later")
+        }
+        return counted
+    }
+
+    private static func check(_ one: Counted.One?, _ now: MonotonicTime) throws(ClientError) {
+        guard let one,
+            let wait = one.throttle.wait(of: one.key, at: now, by: one.counter)
+        else { return }
+        throw ClientError(.throttled, one.reason, retryAfter: ClientError.seconds(wait))
     }
 }

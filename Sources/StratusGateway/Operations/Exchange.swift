@@ -11,7 +11,7 @@ import StratusSealing
 ///
 /// It is what all services share: who asks and where, commands and reads, tokens, the schema, the
 /// deadline. Services hold it and add what their operations mean.
-struct Exchange {
+final class Exchange: Sendable {
     let kernel: GatewayKernel
     let route: Route
     /// Nil where nothing keeps assets.
@@ -20,7 +20,7 @@ struct Exchange {
     let holder: DatabaseHolder
     let head: RequestHead
     /// The body as received. A request's own name covers it.
-    private(set) var body: Bytes
+    let body: Bytes
     let isSecure: Bool
     /// False where the server has no place for another request that waits.
     let mayWait: Bool
@@ -66,12 +66,26 @@ struct Exchange {
             ?? kernel.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
     }
 
-    /// The same request, for one that is held: its body has been read and is let go.
-    var withoutBody: Exchange {
-        var exchange = self
-        exchange.body = []
-        return exchange
+    private init(_ other: Exchange, body: Bytes) {
+        self.kernel = other.kernel
+        self.route = other.route
+        self.assets = other.assets
+        self.sender = other.sender
+        self.holder = other.holder
+        self.head = other.head
+        self.body = body
+        self.isSecure = other.isSecure
+        self.mayWait = other.mayWait
+        self.room = other.room
+        self.turn = other.turn
+        self.wantsSyncToken = other.wantsSyncToken
+        self.begun = other.begun
+        self.deadline = other.deadline
+        self.deadlineMilliseconds = other.deadlineMilliseconds
     }
+
+    /// The same request, for one that is held: its body has been read and is let go.
+    var withoutBody: Exchange { Exchange(self, body: []) }
 
     /// The same request, read on: with a deadline, a room and a turn of its own.
     func again(within patience: Duration? = nil) -> Exchange {

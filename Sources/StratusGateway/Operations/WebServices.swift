@@ -3,6 +3,7 @@ package import StratusHTTP
 import StratusIdentity
 import StratusModel
 package import StratusRuntime
+import Synchronization
 
 /// CloudKit Web Services, and all else whose operations stand in ``OperationTable``: takes a request
 /// apart, asks who sends it, and turns it into commands and reads for the partitions.
@@ -13,13 +14,17 @@ package struct WebServices: Surface {
     /// Nil where nothing keeps assets.
     private let assets: AssetKit?
     let operations: OperationTable
+    /// Another one for each that is made, so for each set of settings.
+    private let version: UInt64
 
+    private static let versions = Atomic<UInt64>(0)
     private static let other = RouteLabel("other")
 
     init(_ kernel: GatewayKernel, assets: AssetKit?, _ operations: OperationTable) {
         self.kernel = kernel
         self.assets = assets
         self.operations = operations
+        self.version = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
     package var roots: [SurfaceRoot] {
@@ -69,14 +74,24 @@ package struct WebServices: Surface {
     }
 
     package func respond(_ task: TaskRequest<Asked?>) async -> HTTPResponse {
+        await self.respond(task, from: nil)
+    }
+
+    private func respond(
+        _ task: TaskRequest<Asked?>, from known: KnownSender?
+    ) async -> HTTPResponse {
         if task.http.head.method == "OPTIONS" { return CrossOrigin.preflight(task.http) }
-        var response = await self.answer(task).finished(task.http)
+        var response = await self.answer(task, from: known)
+        if response.ready != nil { return response }
+        response = response.finished(task.http)
         CrossOrigin.allow(task.http.head, in: &response.headers)
         return response
     }
 
     @inline(never)
-    private func answer(_ task: TaskRequest<Asked?>) async -> HTTPResponse {
+    private func answer(
+        _ task: TaskRequest<Asked?>, from known: KnownSender?
+    ) async -> HTTPResponse {
         var response: HTTPResponse
         // Known once the credentials were found good; then its token comes back with errors too.
         var token: String?
@@ -89,19 +104,21 @@ package struct WebServices: Surface {
                 token = begun.token
                 answer = try begun.answer.get()
             } else {
-                answer = try await self.answer(task, token: &token, room)
+                answer = try await self.answer(task, from: known, token: &token, room)
             }
             if case .later(let later) = answer { answer = try await later() }
+            if case .json(let bytes) = answer, let lines = known?.lines {
+                try room.settle(bytes.count)
+                response = HTTPResponse(status: 200, ready: lines, body: .bytes(bytes))
+                response.held = room
+                return response
+            }
             response = try self.response(answer, room)
         } catch {
             response = self.failure(error, of: task.http)
         }
         if let token { Self.returnUserToken(token, in: &response) }
-        response.headers.set(
-            response.headers.contains("Content-Type") ? Self.version : Self.versionOfJSON)
-        if let policy = self.kernel.rates.policy {
-            response.headers.set("RateLimit-Policy", policy)
-        }
+        self.setVersion(in: &response)
         return response
     }
 
@@ -127,14 +144,16 @@ package struct WebServices: Surface {
     ) async -> (answer: Result<GatewayAnswer, any Error>, token: String?) {
         var token: String?
         do {
-            return (.success(try await self.answer(task, token: &token, room)), token)
+            let answer = try await self.answer(task, from: nil, token: &token, room)
+            return (.success(answer), token)
         } catch {
             return (.failure(error), token)
         }
     }
 
     private func answer(
-        _ task: TaskRequest<Asked?>, token: inout String?, _ room: AnswerRoom
+        _ task: TaskRequest<Asked?>, from known: KnownSender?, token: inout String?,
+        _ room: AnswerRoom
     ) async throws -> GatewayAnswer {
         let request = task.http
         guard let target = task.target else {
@@ -143,8 +162,17 @@ package struct WebServices: Surface {
         }
         let operation = target.operation
         var share = BodyBudget.Share(of: self.kernel.bodies)
-        let admission = try await self.kernel.admit(
-            request, by: task.plan.admission, &share, token: &token)
+        let admission: Admission
+        if let known {
+            admission = try await self.kernel.admit(
+                request, by: task.plan.admission, of: known, &share, token: &token)
+        } else {
+            // Before the proof: what is withdrawn meanwhile ends it.
+            let epoch = self.kernel.authenticator.epoch?.current
+            admission = try await self.kernel.admit(
+                request, by: task.plan.admission, &share, token: &token)
+            if let epoch { self.remember(task, target, admission.authentication, since: epoch) }
+        }
         defer { admission.turn.leave() }
         let exchange = Exchange(
             kernel: self.kernel, assets: self.assets, route: target.route,
@@ -160,6 +188,75 @@ package struct WebServices: Surface {
         case .pulled(_, let run):
             if operation.need == .user { try await exchange.requireUser() }
             return try await run(exchange, admission.body.map { CollectedBody($0) } ?? request.body)
+        }
+    }
+
+    // MARK: Known callers
+
+    /// The plan of a request that looks like one whose sender was proved a moment ago.
+    func knownPlan(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall
+    ) -> RequestPlan? {
+        guard
+            let caller = call.callers.caller(of: view, bytes, isSecure: call.isSecure)
+        else { return nil }
+        let bugs = call.callers.bugs
+        guard caller.version == self.version,
+            caller.epoch == self.kernel.authenticator.epoch?.current
+                || bugs.contains(.knownCallerIgnoresEpoch),
+            self.kernel.world.now < caller.goodUntil || bugs.contains(.knownCallerNeverExpires)
+        else {
+            call.callers.forget(caller)
+            return nil
+        }
+        // A signature is judged each time: it covers the body.
+        return SignedRequest.isPresent(in: view, bytes) ? nil : caller.plan
+    }
+
+    /// Keeps what was proved of a sender for the next requests of the connection.
+    private func remember(
+        _ task: TaskRequest<Asked?>, _ target: Asked, _ authentication: Authentication,
+        since epoch: UInt64
+    ) {
+        let (request, plan) = (task.http, task.plan)
+        guard let callers = request.callers, let end = authentication.provedUntil,
+            authentication.signed == nil, !plan.patience.isHeld,
+            case .collected = target.operation.action, self.kernel.world.now < end
+        else { return }
+        let sender = KnownSender(
+            authentication,
+            self.kernel.rates.kept(
+                authentication.principal, request.head, from: request.peer,
+                target.route.container, at: self.kernel.world.now),
+            self.lines(of: authentication, request))
+        let known = RequestPlan(
+            plan.route.written, bodySizeMax: plan.bodySizeMax, patience: plan.patience
+        ) { await self.respond(TaskRequest($0, plan), from: sender) }
+        callers.keep(
+            KnownCaller(
+                of: request.head, isSecure: request.isSecure, goodUntil: end, epoch: epoch,
+                version: self.version, plan: known))
+    }
+
+    /// What stands in each answer with JSON to this sender.
+    private func lines(
+        of authentication: Authentication, _ request: HTTPRequest
+    ) -> ReadyLines? {
+        var first = HTTPResponse(status: 200)
+        if let token = authentication.webAuthToken { Self.returnUserToken(token, in: &first) }
+        self.setVersion(in: &first)
+        first.headers.set("Cache-Control", "no-store")
+        var last = HeaderFields()
+        CrossOrigin.allow(request.head, in: &last)
+        guard ReadyLines.holds(first.headers), ReadyLines.holds(last) else { return nil }
+        return ReadyLines(first.headers, identity: "X-Apple-Request-UUID", last)
+    }
+
+    private func setVersion(in response: inout HTTPResponse) {
+        response.headers.set(
+            response.headers.contains("Content-Type") ? Self.version : Self.versionOfJSON)
+        if let policy = self.kernel.rates.policy {
+            response.headers.set("RateLimit-Policy", policy)
         }
     }
 

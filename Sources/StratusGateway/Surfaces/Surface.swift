@@ -16,11 +16,25 @@ package protocol Surface: Sendable {
     /// Decided from the head alone, before any of the body is read.
     func plan(_ head: RequestHead) -> SurfacePlan<Target>
 
+    /// Answers a request at once, if nothing has to be waited for; see ``HTTPHandler``. Whoever
+    /// answers here has checked by itself what ``AdmissionPlan`` says of such a request.
+    func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep
+
     /// Never throws: every fault becomes an answer here.
     func respond(_ task: TaskRequest<Target>) async -> HTTPResponse
 
     /// The one form of the surface's errors.
     func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse
+}
+
+extension Surface {
+    package func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep { .plan }
 }
 
 /// Where the paths of a surface begin, or one whole path.

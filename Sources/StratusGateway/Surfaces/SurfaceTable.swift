@@ -7,6 +7,7 @@ package struct SurfaceTable: Sendable {
     private struct Row: Sendable {
         let root: Bytes
         let isWhole: Bool
+        let surface: any Surface
         let plan: @Sendable (RequestHead) -> RequestPlan
 
         func holds(_ path: Span<UInt8>) -> Bool {
@@ -29,7 +30,8 @@ package struct SurfaceTable: Sendable {
         for surface in surfaces {
             let plan = Self.planning(surface)
             rows += surface.roots.map {
-                Row(root: Bytes($0.text.utf8), isWhole: $0.isWhole, plan: plan)
+                Row(
+                    root: Bytes($0.text.utf8), isWhole: $0.isWhole, surface: surface, plan: plan)
             }
         }
         self.rows = rows.sorted { $0.root.count > $1.root.count }
@@ -47,6 +49,17 @@ package struct SurfaceTable: Sendable {
         let path = head.path.utf8Span.span
         for row in self.rows where row.holds(path) { return row.plan(head) }
         return self.nowhere(head)
+    }
+
+    package func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep {
+        let path = bytes.extracting(view.path)
+        for row in self.rows where row.holds(path) {
+            return row.surface.answer(view, bytes, call, into: &answer)
+        }
+        return .plan
     }
 
     private static func planning(

@@ -208,7 +208,7 @@ package struct HTTPClientConnection: Sendable {
             let held = self.pending
             var line: HTTPStatusLine?
             defer { if let line { self.statusLine = line } }
-            let size = try self.parser.advance(held.span) { text throws(HTTPRefusal) in
+            let size = try self.parser.advance(held.span) { text, _ throws(HTTPRefusal) in
                 line = try HTTPStatusLine(text)
             }
             guard let size else {

@@ -39,11 +39,11 @@ struct HTTPHeadParser: Sendable {
 
     /// Reads on. `head` starts at the head's first byte and holds all of it that has arrived.
     ///
-    /// - Parameter judgeFirstLine: called once, with the range of the first line.
+    /// - Parameter judgeFirstLine: called once, with the first line and where it begins.
     /// - Returns: the length of the head with its empty line; nil while it is not all there.
     mutating func advance(
         _ head: Span<UInt8>,
-        _ judgeFirstLine: (Span<UInt8>) throws(HTTPRefusal) -> Void
+        _ judgeFirstLine: (_ line: Span<UInt8>, _ start: Int) throws(HTTPRefusal) -> Void
     ) throws(HTTPRefusal) -> Int? {
         // A UInt8 has no padding that could be read.
         let raw = unsafe head.bytes
@@ -66,7 +66,7 @@ struct HTTPHeadParser: Sendable {
                 self.awaitsFirstLine = false
                 self.firstLine = line
                 self.headerStart = feed + 1
-                try judgeFirstLine(head.extracting(line))
+                try judgeFirstLine(head.extracting(line), line.lowerBound)
                 // Enough for what curl or a server's client sends; a browser's doubles it once.
                 self.fields.reserveCapacity(8)
             } else if line.isEmpty {

@@ -13,7 +13,7 @@ enum HTTPMessageFraming: Sendable, Equatable {
             switch field.nameCount {
             case 14 where Self.isNamed(headers, field, "content-length"):
                 guard length == nil else { throw .contentLength }
-                length = try Self.length(headers.text[field.value])
+                length = try Self.length(headers.text.span.extracting(field.value))
             case 17 where Self.isNamed(headers, field, "transfer-encoding"):
                 guard !isChunked, minorVersion == 1 else { throw .transferEncoding }
                 try Self.checkCoding(headers, field)
@@ -29,12 +29,12 @@ enum HTTPMessageFraming: Sendable, Equatable {
     }
 
     /// One to eighteen digits: no sign, no list, no space, no overflow.
-    private static func length(_ text: ArraySlice<UInt8>) throws(HTTPRefusal) -> Int {
+    static func length(_ text: Span<UInt8>) throws(HTTPRefusal) -> Int {
         guard !text.isEmpty, text.count <= 18 else { throw .contentLength }
         var length = 0
-        for byte in text {
-            guard ASCII.isDigit(byte) else { throw .contentLength }
-            length = length * 10 + Int(byte - 0x30)
+        for at in 0..<text.count {
+            guard ASCII.isDigit(text[at]) else { throw .contentLength }
+            length = length * 10 + Int(text[at] - 0x30)
         }
         return length
     }

@@ -56,6 +56,21 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
         self.isWritten = false
     }
 
+    /// Reads lines that were written for an answer, each with its line end.
+    init(lines: Span<UInt8>) {
+        self.text = Bytes(copying: lines)
+        self.fields = []
+        self.isWritten = true
+        var (start, middle) = (0, 0)
+        for at in lines.indices {
+            if lines[at] == 0x3A, middle <= start { middle = at }
+            guard lines[at] == 0x0A else { continue }
+            self.fields.append(Field(name: start..<middle, value: (middle + 2)..<(at - 1)))
+            start = at + 1
+            middle = start
+        }
+    }
+
     package var lines: [Line] {
         self.fields.map { Line(name: self.string($0.name), value: self.string($0.value)) }
     }
@@ -97,6 +112,17 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
                 return end.map { String(Substring(trimmed[...$0])) }
             }
         }
+    }
+
+    /// Whether the connection is to end with this message.
+    var saysClose: Bool {
+        for field in self.fields
+        where field.nameCount == 10
+            && HTTPMessageFraming.isNamed(self.text.span, field, "connection")
+        {
+            return self.list("connection").contains { ASCII.equalIgnoringCase($0, "close") }
+        }
+        return false
     }
 
     package mutating func append(_ name: String, _ value: String) {

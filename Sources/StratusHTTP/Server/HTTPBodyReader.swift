@@ -183,7 +183,7 @@ struct HTTPBodyReader: Sendable {
                 continue
             }
             do throws(HTTPRefusal) {
-                if try parser.advance(self.pending.span, { _ throws(HTTPRefusal) in }) != nil {
+                if try parser.advance(self.pending.span, { _, _ throws(HTTPRefusal) in }) != nil {
                     return true
                 }
             } catch {

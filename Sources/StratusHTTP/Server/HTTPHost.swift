@@ -2,16 +2,21 @@
 enum HTTPHost {
     /// HTTP/1.1 needs exactly one valid Host; an absolute target must name the same one. HTTP/1.0
     /// may do without.
-    static func check(_ headers: HeaderFields, _ line: HTTPRequestLine) throws(HTTPRefusal) {
+    ///
+    /// - Parameter text: what the line's places are in.
+    static func check(
+        _ headers: HeaderFields, _ line: HTTPRequestLine, in text: Span<UInt8>
+    ) throws(HTTPRefusal) {
         var host: ArraySlice<UInt8>?
         for field in headers.fields where HTTPMessageFraming.isNamed(headers, field, "host") {
             guard host == nil else { throw .host }
             host = headers.text[field.value]
         }
-        if let authority = line.authority {
-            guard Self.isValid(ArraySlice(authority.utf8)) else { throw .target }
+        if let place = line.authority {
+            let authority = Array(copying: text.extracting(place))
+            guard Self.isValid(authority[...]) else { throw .target }
             if let host {
-                guard host.map(ASCII.lowered) == authority.utf8.map(ASCII.lowered) else {
+                guard host.map(ASCII.lowered) == authority.map(ASCII.lowered) else {
                     throw .host
                 }
             }
@@ -21,6 +26,14 @@ enum HTTPHost {
             return
         }
         guard Self.isValid(host) else { throw .host }
+    }
+
+    /// The common case is a name alone.
+    static func isValid(_ host: Span<UInt8>) -> Bool {
+        var end = 0
+        while end < host.count, HTTPCharacters.host.contains(host[end]) { end += 1 }
+        if end == host.count, end > 0, end <= 255 { return true }
+        return Self.isValid(Array(copying: host)[...])
     }
 
     /// A name, an IPv4 address, or an IPv6 address in brackets; perhaps a port. No user, no path.

@@ -1,13 +1,18 @@
 /// `method SP target SP version` (RFC 9112 §3), with exactly these two spaces.
 struct HTTPRequestLine: Sendable {
-    let method: String
-    let path: String
-    let query: String?
+    /// Places in the head.
+    let method: Range<Int>
+    let target: Range<Int>
+    /// Empty where an absolute target names the root without a path.
+    let path: Range<Int>
+    let query: Range<Int>?
     /// The authority of a target in absolute form; it must agree with Host.
-    let authority: String?
+    let authority: Range<Int>?
     let minorVersion: Int
+    let isHead: Bool
 
-    init(_ line: Span<UInt8>) throws(HTTPRefusal) {
+    /// - Parameter start: where the line begins in the head.
+    init(_ line: Span<UInt8>, at start: Int = 0) throws(HTTPRefusal) {
         var methodEnd = 0
         while methodEnd < line.count, HTTPCharacters.token.contains(line[methodEnd]) {
             methodEnd += 1
@@ -25,32 +30,51 @@ struct HTTPRequestLine: Sendable {
             throw Self.oddByte(line, targetEnd)
         }
         self.minorVersion = try Self.version(line.extracting((targetEnd + 1)..<line.count))
-        self.method = Self.string(line, 0..<methodEnd)
+        let method = line.extracting(0..<methodEnd)
         // A tunnel is not ours to open, and a request sent back whole shows its credentials.
-        guard self.method != "CONNECT", self.method != "TRACE", methodEnd <= 20 else {
+        guard methodEnd <= 20, !Self.equals(method, "CONNECT"), !Self.equals(method, "TRACE") else {
             throw .method
         }
+        self.method = start..<(start + methodEnd)
+        self.target = (start + methodEnd + 1)..<(start + targetEnd)
+        self.isHead = Self.equals(method, "HEAD")
 
-        var start = methodEnd + 1
-        var authority: String?
-        if line[start] != 0x2F {
-            if targetEnd == start + 1, line[start] == 0x2A {
-                guard self.method == "OPTIONS" else { throw .target }
-                (self.path, self.query, self.authority) = ("*", nil, nil)
+        var from = methodEnd + 1
+        var authority: Range<Int>?
+        if line[from] != 0x2F {
+            if targetEnd == from + 1, line[from] == 0x2A {
+                guard Self.equals(method, "OPTIONS") else { throw .target }
+                (self.path, self.query, self.authority) = (self.target, nil, nil)
                 return
             }
-            let authorityStart = try Self.afterScheme(line.extracting(start..<targetEnd)) + start
-            start = authorityStart
-            while start < targetEnd, line[start] != 0x2F, line[start] != 0x3F { start += 1 }
-            authority = Self.string(line, authorityStart..<start)
+            let authorityStart = try Self.afterScheme(line.extracting(from..<targetEnd)) + from
+            from = authorityStart
+            while from < targetEnd, line[from] != 0x2F, line[from] != 0x3F { from += 1 }
+            authority = (start + authorityStart)..<(start + from)
         }
-        var pathEnd = start
+        var pathEnd = from
         while pathEnd < targetEnd, line[pathEnd] != 0x3F { pathEnd += 1 }
-        // `http://host` and `http://host?query` name the root.
-        self.path = pathEnd == start ? "/" : Self.string(line, start..<pathEnd)
+        self.path = (start + from)..<(start + pathEnd)
         self.query =
-            pathEnd < targetEnd ? Self.string(line, (pathEnd + 1)..<targetEnd) : nil
+            pathEnd < targetEnd ? (start + pathEnd + 1)..<(start + targetEnd) : nil
         self.authority = authority
+    }
+
+    /// - Parameter text: the head that the line begins.
+    func head(_ text: Span<UInt8>, _ headers: HeaderFields) -> RequestHead {
+        RequestHead(
+            method: Self.string(text, self.method),
+            // `http://host` and `http://host?query` name the root.
+            path: self.path.isEmpty ? "/" : Self.string(text, self.path),
+            query: self.query.map { Self.string(text, $0) }, minorVersion: self.minorVersion,
+            headers: headers)
+    }
+
+    private static func equals(_ method: Span<UInt8>, _ name: StaticString) -> Bool {
+        guard method.count == name.utf8CodeUnitCount else { return false }
+        // Reads within a literal's own length.
+        for at in 0..<method.count where unsafe method[at] != name.utf8Start[at] { return false }
+        return true
     }
 
     private static func version(_ text: Span<UInt8>) throws(HTTPRefusal) -> Int {

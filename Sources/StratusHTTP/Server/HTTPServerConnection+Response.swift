@@ -47,9 +47,11 @@ extension HTTPServerConnection {
     ///   - headers: without Content-Length, Transfer-Encoding and Connection. Those are decided
     ///     here, and dropped if given, except that `Connection: close` is honoured.
     ///   - bodyLength: nil if unknown: then chunked, or for HTTP/1.0 until the connection closes.
+    ///   - ready: lines that stand before `headers`, with the identity of this request.
     ///   - prewritten: complete header lines, such as the date, written once for many answers.
     package mutating func beginResponse(
-        status: Int, headers: HeaderFields, bodyLength: Int?, prewritten: Bytes = [],
+        status: Int, headers: HeaderFields, bodyLength: Int?,
+        ready: (lines: ReadyLines, identity: RequestIdentity)? = nil, prewritten: Bytes = [],
         into bytes: inout Bytes
     ) {
         precondition((200...599).contains(status), "not a final status: \(status)")
@@ -63,12 +65,11 @@ extension HTTPServerConnection {
             guard self.response == .none else { return }
             self.clientKeepsAlive = false
         }
-        if headers.list("connection").contains(where: { ASCII.equalIgnoringCase($0, "close") })
-            || !self.canDrainRequest
-        {
+        if headers.saysClose || !self.canDrainRequest {
             self.clientKeepsAlive = false
         }
         HTTPResponseHead.begin(status, into: &bytes)
+        if let ready { ready.lines.append(ready.identity, to: &bytes) }
         HTTPResponseHead.append(headers, into: &bytes)
         bytes.append(contentsOf: prewritten)
         if HTTPStatus.hasNoBody(status) {

@@ -70,6 +70,19 @@ package struct HTTPServerConnection: Sendable {
     private var parser: HTTPHeadParser
     private var requestLine: HTTPRequestLine?
     var body: HTTPBodyReader
+    private var current: JudgedHead?
+
+    /// The last head, and what was decided of it: a client that keeps its connection mostly sends
+    /// the same one again.
+    private struct Last {
+        let text: Bytes
+        let judged: JudgedHead
+    }
+    private var last: Last?
+    /// The same to keep, made when somebody wants to.
+    private var lastHead: RequestHead?
+    /// Larger heads are not kept.
+    private static let keptSizeMax = 1 << 10
 
     /// From the request in progress; see `HTTPServerConnection+Response.swift`.
     var minorVersion = 1
@@ -81,7 +94,10 @@ package struct HTTPServerConnection: Sendable {
     /// Set once, for a graceful stop: the answer to come is the last.
     var isStopping = false
 
-    package init(limits: HTTPLimits = HTTPLimits()) {
+    private let bugs: PlantedBugs
+
+    package init(limits: HTTPLimits = HTTPLimits(), bugs: PlantedBugs = PlantedBugs()) {
+        self.bugs = bugs
         self.limits = limits
         self.parser = HTTPHeadParser(limits, forgivesEmptyLine: true)
         self.body = HTTPBodyReader(.none, limits: limits)
@@ -128,19 +144,51 @@ package struct HTTPServerConnection: Sendable {
 
     // MARK: Head
 
+    /// The next request where it lies, if it begins here and its head has come whole. What follows
+    /// is its body, as after `.head`. Nil: ``next(_:_:)`` says what there is.
+    package mutating func nextView(_ input: Span<UInt8>, _ at: inout Int) -> RequestView? {
+        guard case .head = self.state, self.pending.isEmpty, at < input.count else { return nil }
+        do throws(HTTPRefusal) {
+            guard let head = try self.judged(input.extracting(at..<input.count)),
+                head.line.authority == nil
+            else { return nil }
+            at += head.view.head.count
+            self.begin(head)
+            return head.view
+        } catch {
+            // It is read again there, and refused.
+            self.forgetLine()
+            return nil
+        }
+    }
+
+    /// The head of the request in progress, to keep. `bytes` are those of its view.
+    package mutating func keptHead(_ bytes: Span<UInt8>) -> RequestHead {
+        guard let judged = self.current else { preconditionFailure("a head that has not begun") }
+        return self.keptHead(judged, bytes)
+    }
+
+    /// The body of the request in progress lies whole in the input and is used up.
+    package mutating func takeBody(_ at: inout Int) {
+        if !self.bugs.contains(.bodyOfNextRequestAnswered) { at += self.body.remaining ?? 0 }
+        self.body = HTTPBodyReader(.none, limits: self.limits)
+        self.awaitsContinue = false
+        self.state = .waiting
+    }
+
     private mutating func nextHead(_ input: Span<UInt8>, _ at: inout Int) throws(HTTPRefusal)
         -> Event
     {
         guard at < input.count else { return .needsMore }
         if self.pending.isEmpty {
             // The common case: a whole head in one read, parsed where it lies.
-            let head = input.extracting(at..<input.count)
-            if let size = try self.advance(head) {
-                let event = try self.begin(Bytes(copying: head.extracting(0..<size)))
-                at += size
-                return event
+            let rest = input.extracting(at..<input.count)
+            if let head = try self.judged(rest) {
+                at += head.view.head.count
+                self.begin(head)
+                return .head(self.keptHead(head, rest))
             }
-            self.pending = Bytes(copying: head)
+            self.pending = Bytes(copying: rest)
             at = input.count
             return .needsMore
         }
@@ -150,45 +198,89 @@ package struct HTTPServerConnection: Sendable {
             unsafe self.pending.append(contentsOf: $0)
         }
         let held = self.pending
-        guard let size = try self.advance(held.span) else {
+        guard let head = try self.judged(held.span) else {
             at = input.count
             return .needsMore
         }
-        at += size - already
+        at += head.view.head.count - already
         self.pending = []
-        return try self.begin(Bytes(held[..<size]))
+        self.begin(head)
+        return .head(self.keptHead(head, held.span))
+    }
+
+    /// The head that the bytes begin with; nil while it is not all there.
+    private mutating func judged(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> JudgedHead? {
+        // What is decided depends on the bytes alone: equal ones need not be read again.
+        if let last = self.last,
+            Self.begins(bytes, with: last.text.span)
+                || self.bugs.contains(.viewOutlivesBuffer) && bytes.count >= last.text.count
+        {
+            if !self.pending.isEmpty { self.forgetLine() }
+            return last.judged
+        }
+        guard let size = try self.advance(bytes) else { return nil }
+        guard let line = self.requestLine else { preconditionFailure("a head without a line") }
+        let fields = self.parser.fields
+        self.forgetLine()
+        self.isHeadRequest = false
+        let text = bytes.extracting(0..<size)
+        let judged = try JudgedHead(text, line, fields)
+        (self.last, self.lastHead) = (nil, nil)
+        if size <= Self.keptSizeMax {
+            self.last = Last(text: Bytes(copying: text), judged: judged)
+        }
+        return judged
+    }
+
+    private static func begins(_ bytes: Span<UInt8>, with text: Span<UInt8>) -> Bool {
+        guard bytes.count >= text.count else { return false }
+        let (one, other) = unsafe (bytes.bytes, text.bytes)
+        var at = 0
+        while at + 8 <= text.count {
+            if one.word(at: at) != other.word(at: at) { return false }
+            at += 8
+        }
+        while at < text.count {
+            if bytes[at] != text[at] { return false }
+            at += 1
+        }
+        return true
     }
 
     private mutating func advance(_ head: Span<UInt8>) throws(HTTPRefusal) -> Int? {
         var line: HTTPRequestLine?
         defer { if let line { self.requestLine = line } }
-        return try self.parser.advance(head) { text throws(HTTPRefusal) in
-            line = try HTTPRequestLine(text)
+        return try self.parser.advance(head) { text, start throws(HTTPRefusal) in
+            line = try HTTPRequestLine(text, at: start)
         }
     }
 
-    /// A complete head: everything about it is decided here.
-    private mutating func begin(_ text: Bytes) throws(HTTPRefusal) -> Event {
-        guard let line = self.requestLine else { preconditionFailure("a head without a line") }
-        let headers = HeaderFields(text: text, fields: self.parser.fields)
+    private mutating func forgetLine() {
         self.parser = HTTPHeadParser(self.limits, forgivesEmptyLine: true)
         self.requestLine = nil
-        self.isHeadRequest = false
+    }
 
-        try HTTPHost.check(headers, line)
-        let framing = try HTTPMessageFraming.read(headers, minorVersion: line.minorVersion)
-        let connection = try HTTPConnectionFields(headers, minorVersion: line.minorVersion)
-        self.minorVersion = line.minorVersion
-        self.isHeadRequest = line.method == "HEAD"
-        self.clientKeepsAlive = connection.keepsAlive && !self.isStopping
+    private mutating func begin(_ head: JudgedHead) {
+        self.current = head
+        self.minorVersion = head.line.minorVersion
+        self.isHeadRequest = head.line.isHead
+        self.clientKeepsAlive = head.keepsAlive && !self.isStopping
         self.response = .none
-        self.body = HTTPBodyReader(framing ?? .none, limits: self.limits)
-        self.awaitsContinue = connection.expectsContinue && !self.body.isFinished
+        self.body = HTTPBodyReader(head.framing ?? .none, limits: self.limits)
+        self.awaitsContinue = head.expectsContinue && !self.body.isFinished
         self.state = self.body.isFinished ? .bodyEnd : .body
-        return .head(
-            RequestHead(
-                method: line.method, path: line.path, query: line.query,
-                minorVersion: line.minorVersion, headers: headers))
+    }
+
+    private mutating func keptHead(_ judged: JudgedHead, _ bytes: Span<UInt8>) -> RequestHead {
+        let text = bytes.extracting(judged.view.head)
+        let fields = judged.view.fields
+        guard let last = self.last else {
+            return judged.line.head(text, HeaderFields(text: Bytes(copying: text), fields: fields))
+        }
+        if let head = self.lastHead { return head }
+        let head = judged.line.head(text, HeaderFields(text: last.text, fields: fields))
+        self.lastHead = head
+        return head
     }
 
     // MARK: Body

@@ -63,20 +63,20 @@ package struct RequestHeadAssembly: Sendable {
         guard scheme.elementsEqual("https".utf8) || scheme.elementsEqual("http".utf8) else {
             throw .target
         }
-        let line = try HTTPRequestLine((method + [0x20] + path + Array(" HTTP/1.1".utf8)).span)
+        let text = method + [0x20] + path + Array(" HTTP/1.1".utf8)
+        let line = try HTTPRequestLine(text.span)
         guard line.authority == nil else { throw .target }
         for cookie in self.joinedCookies { self.append(Array("cookie".utf8), cookie) }
         try self.settleHost()
         let headers = HeaderFields(text: self.text, fields: self.fields)
-        try HTTPHost.check(headers, line)
+        try HTTPHost.check(headers, line, in: text.span)
         let framing = try HTTPMessageFraming.read(headers, minorVersion: 1)
         let connection = try HTTPConnectionFields(headers, minorVersion: 1)
         var length: Int?
         if case .length(let declared) = framing { length = declared }
         return Request(
-            head: RequestHead(
-                method: line.method, path: line.path, query: line.query, headers: headers),
-            bodyLength: length, expectsContinue: connection.expectsContinue)
+            head: line.head(text.span, headers), bodyLength: length,
+            expectsContinue: connection.expectsContinue)
     }
 
     private mutating func addPseudo(

@@ -28,16 +28,22 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
         var awaited: Awaited?
     }
 
+    /// A value, and when the read that brought it began.
+    package struct Dated: Sendable {
+        package let value: Value
+        package let readAt: MonotonicTime
+    }
+
     private struct Awaited {
         let begunAt: UInt64
         let startedAt: MonotonicTime
         /// At most as many as there are requests.
-        var waiters: [CheckedContinuation<Value?, Never>] = []
+        var waiters: [CheckedContinuation<Dated?, Never>] = []
     }
 
     /// What a request does about a key.
     private enum Step {
-        case believe(Value)
+        case believe(Dated)
         case wait
         /// - Parameter isAwaited: others may wait for the answer.
         case read(known: Entry?, begunAt: UInt64, isAwaited: Bool)
@@ -70,7 +76,7 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
         }
 
         /// Ends the read that others wait for.
-        mutating func takeWaiters(_ key: Key) -> [CheckedContinuation<Value?, Never>] {
+        mutating func takeWaiters(_ key: Key) -> [CheckedContinuation<Dated?, Never>] {
             defer { self.reads[key]?.awaited = nil }
             return self.reads[key]?.awaited?.waiters ?? []
         }
@@ -79,15 +85,18 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
     private let state = Mutex(State())
     private let world: any World
     private let countMax: Int
-    private let lifetime: Duration
+    package let lifetime: Duration
     /// The age from which one request asks again.
     private let renewalAge: Duration
     private let grace: Duration
+    private let epoch: CredentialEpoch?
 
+    /// - Parameter epoch: rises with everything that is forgotten.
     package init(
         world: any World, countMax: Int = 65_536, lifetime: Duration = .seconds(1),
-        grace: Duration = .seconds(10)
+        grace: Duration = .seconds(10), epoch: CredentialEpoch? = nil
     ) {
+        self.epoch = epoch
         self.world = world
         self.countMax = countMax
         self.lifetime = lifetime
@@ -98,6 +107,12 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
     package func value(
         _ key: Key, orRead read: () async throws(RouteError) -> Value
     ) async throws(RouteError) -> Value {
+        try await self.dated(key, orRead: read).value
+    }
+
+    package func dated(
+        _ key: Key, orRead read: () async throws(RouteError) -> Value
+    ) async throws(RouteError) -> Dated {
         // Before the read: what is learnt is at least as new as this.
         var now = self.world.now
         var step = self.step(key, at: now)
@@ -127,7 +142,9 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
                     state.entries[key]?.isRead = true
                     return .read(known: known, begunAt: state.begin(key), isAwaited: false)
                 }
-                if now < known.readAt + self.lifetime { return .believe(known.value) }
+                if now < known.readAt + self.lifetime {
+                    return .believe(Dated(value: known.value, readAt: known.readAt))
+                }
             }
             if state.isAwaited(key, at: now, self.lifetime) { return .wait }
             let begun = state.begin(key)
@@ -141,7 +158,7 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
     }
 
     /// What the read under way has found; nil where it cannot be believed.
-    private func awaited(_ key: Key, at now: MonotonicTime) async -> Value? {
+    private func awaited(_ key: Key, at now: MonotonicTime) async -> Dated? {
         await withCheckedContinuation { continuation in
             let isWaiting = self.state.withLock { state in
                 // It may have ended since.
@@ -156,8 +173,8 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
     private func value(
         _ key: Key, at now: MonotonicTime, _ known: Entry?, begunAt started: UInt64,
         isAwaited: Bool, orRead read: () async throws(RouteError) -> Value
-    ) async throws(RouteError) -> Value {
-        var waiters: [CheckedContinuation<Value?, Never>] = []
+    ) async throws(RouteError) -> Dated {
+        var waiters: [CheckedContinuation<Dated?, Never>] = []
         do throws(RouteError) {
             let value = try await read()
             var isGood = false
@@ -174,8 +191,9 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
                 if let known = state.entries[key], known.readAt > now { return }
                 state.entries[key] = Entry(value: value, readAt: now)
             }
-            for waiter in waiters { waiter.resume(returning: isGood ? value : nil) }
-            return value
+            let dated = Dated(value: value, readAt: now)
+            for waiter in waiters { waiter.resume(returning: isGood ? dated : nil) }
+            return dated
         } catch {
             let mayBelieve = self.state.withLock { state in
                 if isAwaited { waiters = state.takeWaiters(key) }
@@ -187,7 +205,7 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
             for waiter in waiters { waiter.resume(returning: nil) }
             if case .refused = error { throw error }
             guard let known, mayBelieve, now < known.readAt + self.grace else { throw error }
-            return known.value
+            return Dated(value: known.value, readAt: known.readAt)
         }
     }
 
@@ -198,6 +216,7 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
             state.forgetCount += 1
             state.reads[key]?.forgottenAt = state.forgetCount
         }
+        self.epoch?.rise()
     }
 
     package func forgetAll() {
@@ -206,5 +225,6 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
             state.forgetCount += 1
             for key in state.reads.keys { state.reads[key]?.forgottenAt = state.forgetCount }
         }
+        self.epoch?.rise()
     }
 }

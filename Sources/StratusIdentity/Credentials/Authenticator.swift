@@ -24,6 +24,9 @@ package protocol Authenticator: Sendable {
     /// How a container's databases are spread, for who has no request in it.
     func layout(of container: ContainerReference) async throws -> ContainerLayout
 
+    /// Rises whenever this node withdraws credentials. Nil: nothing that it proves may be kept.
+    var epoch: CredentialEpoch? { get }
+
     /// Who may be told of changes under a registration, as credentials stand now. Nil: nobody any
     /// more.
     func listener(
@@ -39,6 +42,8 @@ extension Authenticator {
     package func layout(of container: ContainerReference) async throws -> ContainerLayout {
         ContainerLayout()
     }
+
+    package var epoch: CredentialEpoch? { nil }
 
     package func listener(
         _ registration: Device.Registration
@@ -89,6 +94,9 @@ package struct Authentication: Sendable, Equatable {
     /// How the container's databases are spread, from the same descriptor by which the credentials
     /// were judged.
     package var layout = ContainerLayout()
+    /// How long a request with the same credentials has the same sender, if nothing is withdrawn
+    /// before. Nil: it must be asked again each time.
+    package var provedUntil: MonotonicTime?
 
     package var publicBucketCount: Int {
         get { self.layout.publicBucketCount }

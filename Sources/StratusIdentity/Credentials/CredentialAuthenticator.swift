@@ -23,6 +23,8 @@ package final class CredentialAuthenticator: Authenticator {
     let development: DevelopmentAuthenticator?
     /// The address where people sign in; nil: at the host that the request came to.
     package let signInBase: String?
+    private let ownEpoch = CredentialEpoch()
+    package var epoch: CredentialEpoch? { self.ownEpoch }
     private let containers: CredentialCache<ContainerReference, Credentials>
     private let sessions: CredentialCache<SessionName, Standing?>
     private let users: CredentialCache<UserName, ContainerUser?>
@@ -88,9 +90,10 @@ package final class CredentialAuthenticator: Authenticator {
             keys: accounts.store.keys, feeds: feeds, assets: assets)
         self.development = development
         self.signInBase = signInBase
-        self.containers = CredentialCache(world: accounts.store.world, countMax: 4_096)
-        self.sessions = CredentialCache(world: accounts.store.world)
-        self.users = CredentialCache(world: accounts.store.world)
+        let (world, epoch) = (accounts.store.world, self.ownEpoch)
+        self.containers = CredentialCache(world: world, countMax: 4_096, epoch: epoch)
+        self.sessions = CredentialCache(world: world, epoch: epoch)
+        self.users = CredentialCache(world: world, epoch: epoch)
     }
 
     /// This node changed something itself.
@@ -114,7 +117,11 @@ package final class CredentialAuthenticator: Authenticator {
                 guard credentials.webAuthToken == nil else { throw AuthenticationRefusal.wrong }
                 return try await self.signed(request)
             }
-            return try await self.tokens(credentials, request)
+            var proof = CredentialProof()
+            var authentication = try await self.tokens(credentials, request, &proof)
+            if let keys = self.sealingKeys.goodUntil { proof.end(at: keys) }
+            authentication.provedUntil = proof.end
+            return authentication
         }
     }
 
@@ -156,23 +163,24 @@ package final class CredentialAuthenticator: Authenticator {
 
     // MARK: Tokens
 
-    private func tokens(_ credentials: TokenCredentials, _ request: PresentedRequest)
-        async throws -> Authentication
-    {
+    private func tokens(
+        _ credentials: TokenCredentials, _ request: PresentedRequest,
+        _ proof: inout CredentialProof
+    ) async throws -> Authentication {
         guard let text = credentials.apiToken else { throw AuthenticationRefusal.none }
         guard TokenCredentials.isWellFormed(apiToken: text) else {
             throw AuthenticationRefusal.wrong
         }
-        let known = try await self.credentials(of: request.container)
+        let known = try await self.credentials(of: request.container, &proof)
         guard !known.isClosed else { throw AuthenticationRefusal.wrong }
-        var authentication = try await self.tokens(text, credentials, request, known)
+        var authentication = try await self.tokens(text, credentials, request, known, &proof)
         authentication.layout = known.layout
         return authentication
     }
 
     private func tokens(
         _ text: String, _ credentials: TokenCredentials, _ request: PresentedRequest,
-        _ known: Credentials
+        _ known: Credentials, _ proof: inout CredentialProof
     ) async throws -> Authentication {
         let isOpen = self.isOpen(request.container)
         let hash = self.hash(of: text, among: known, keepsAny: isOpen)
@@ -184,7 +192,7 @@ package final class CredentialAuthenticator: Authenticator {
         let receivesNames = token?.receivesNames ?? true
         guard let userText = credentials.webAuthToken else {
             if let development, isOpen, development.settings.signsInWithoutUserToken {
-                return try await self.developer(development, credentials, request)
+                return try await self.developer(development, credentials, request, &proof)
             }
             guard request.scope == .public else {
                 throw self.signInNeeded(request, tokenHash: hash)
@@ -195,24 +203,28 @@ package final class CredentialAuthenticator: Authenticator {
         if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix),
             development.takes(userText)
         {
-            var stranger = try await self.developer(development, credentials, request)
+            var stranger = try await self.developer(
+                development, credentials, request, &proof)
             stranger.receivesNames = true
             return stranger
         }
         return try await self.user(
-            userText, request, tokenHash: hash, receivesNames: receivesNames)
+            userText, request, tokenHash: hash, receivesNames: receivesNames, &proof)
     }
 
     private func user(
-        _ text: String, _ request: PresentedRequest, tokenHash: Bytes, receivesNames: Bool
+        _ text: String, _ request: PresentedRequest, tokenHash: Bytes, receivesNames: Bool,
+        _ proof: inout CredentialProof
     ) async throws -> Authentication {
+        let began = self.store.world.now
         let now = self.store.now
         guard let token = self.open(text, in: request.container), token.isAlive(at: now),
-            let standing = try await self.standing(token, in: request.container),
+            let standing = try await self.standing(token, in: request.container, &proof),
             standing.appPassword == nil
         else { throw self.signInNeeded(request, tokenHash: tokenHash) }
+        proof.end(at: began + .milliseconds(token.sameMilliseconds(at: now)))
         let name = standing.userRecordName
-        let user = try await self.user(name, in: request.container)
+        let user = try await self.user(name, in: request.container, &proof)
         if user?.isRestricted == true, request.scope != .public,
             !request.head.path.hasSuffix("/users/unrestrict")
         {
@@ -232,19 +244,20 @@ package final class CredentialAuthenticator: Authenticator {
     /// data is found when it is deleted.
     private func developer(
         _ development: DevelopmentAuthenticator, _ credentials: TokenCredentials,
-        _ request: PresentedRequest
+        _ request: PresentedRequest, _ proof: inout CredentialProof
     ) async throws -> Authentication {
         var authentication = try await development.authenticate(request, credentials)
-        try await self.admit(&authentication, in: request.container)
+        try await self.admit(&authentication, in: request.container, &proof)
         return authentication
     }
 
     private func admit(
-        _ authentication: inout Authentication, in container: ContainerReference
+        _ authentication: inout Authentication, in container: ContainerReference,
+        _ proof: inout CredentialProof
     ) async throws {
         let name = authentication.principal.userRecordName
         guard !name.isEmpty else { return }
-        if let user = try await self.user(name, in: container) {
+        if let user = try await self.user(name, in: container, &proof) {
             authentication.principal.roles = user.roles
         } else {
             // The record comes first: who is known has one.
@@ -281,7 +294,8 @@ package final class CredentialAuthenticator: Authenticator {
         {
             var authentication = try await development.authenticate(
                 request, password: password, from: "")
-            try await self.admit(&authentication, in: container)
+            var proof = CredentialProof()
+            try await self.admit(&authentication, in: container, &proof)
             authentication.layout = known.layout
             return authentication
         }
@@ -425,7 +439,14 @@ package final class CredentialAuthenticator: Authenticator {
     private func credentials(of container: ContainerReference) async throws(RouteError)
         -> Credentials
     {
-        let known = try await self.containers.value(container) { () async throws(RouteError) in
+        var proof = CredentialProof()
+        return try await self.credentials(of: container, &proof)
+    }
+
+    private func credentials(
+        of container: ContainerReference, _ proof: inout CredentialProof
+    ) async throws(RouteError) -> Credentials {
+        let found = try await self.containers.dated(container) { () async throws(RouteError) in
             var credentials = Credentials()
             let descriptor = try await self.registry.descriptor(of: container)
             credentials.isResetting = descriptor?.state == .resetting
@@ -457,6 +478,8 @@ package final class CredentialAuthenticator: Authenticator {
             }
             return credentials
         }
+        proof.note(found.readAt, for: self.containers.lifetime)
+        let known = found.value
         if known.isResetting { throw .notExecuted(retryAfter: Self.resetPatience) }
         return known
     }
@@ -485,7 +508,14 @@ package final class CredentialAuthenticator: Authenticator {
     private func standing(_ token: WebAuthToken, in container: ContainerReference)
         async throws(RouteError) -> Standing?
     {
-        try await self.sessions.value(
+        var proof = CredentialProof()
+        return try await self.standing(token, in: container, &proof)
+    }
+
+    private func standing(
+        _ token: WebAuthToken, in container: ContainerReference, _ proof: inout CredentialProof
+    ) async throws(RouteError) -> Standing? {
+        let found = try await self.sessions.dated(
             SessionName(account: token.account, session: token.session)
         ) { () async throws(RouteError) in
             let rows = try await self.store.rows(
@@ -507,6 +537,8 @@ package final class CredentialAuthenticator: Authenticator {
                 nextText: next.text(in: container, sealedWith: self.store.keys.cipher),
                 appPassword: session.appPassword)
         }
+        proof.note(found.readAt, for: self.sessions.lifetime)
+        return found.value
     }
 
     /// Who may be told of changes under a registration of a poll token, as credentials stand now.
@@ -545,9 +577,19 @@ package final class CredentialAuthenticator: Authenticator {
     private func user(_ recordName: String, in container: ContainerReference)
         async throws(RouteError) -> ContainerUser?
     {
-        try await self.users.value(UserName(container: container, recordName: recordName)) {
-            () async throws(RouteError) in
+        var proof = CredentialProof()
+        return try await self.user(recordName, in: container, &proof)
+    }
+
+    private func user(
+        _ recordName: String, in container: ContainerReference, _ proof: inout CredentialProof
+    ) async throws(RouteError) -> ContainerUser? {
+        let found = try await self.users.dated(
+            UserName(container: container, recordName: recordName)
+        ) { () async throws(RouteError) in
             try await self.access.user(recordName, in: container)
         }
+        proof.note(found.readAt, for: self.users.lifetime)
+        return found.value
     }
 }

@@ -21,6 +21,12 @@ package struct SignedRequest: Sendable, Equatable {
             || head.headers.contains(Self.dateField)
     }
 
+    package static func isPresent(in view: RequestView, _ bytes: Span<UInt8>) -> Bool {
+        view.has("x-apple-cloudkit-request-signaturev1", in: bytes)
+            || view.has("x-apple-cloudkit-request-keyid", in: bytes)
+            || view.has("x-apple-cloudkit-request-iso8601date", in: bytes)
+    }
+
     /// Nil: one of the three is missing, or there twice.
     package init?(_ head: RequestHead) {
         func only(_ name: String) -> String? {

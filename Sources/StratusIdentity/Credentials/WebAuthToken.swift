@@ -46,6 +46,18 @@ package struct WebAuthToken: Sendable, Equatable {
             && milliseconds - issued.partialValue < Self.lifeMilliseconds(stays: self.stays)
     }
 
+    /// How long from now on it is good, and its answers bring the same token.
+    func sameMilliseconds(at milliseconds: Int64) -> Int64 {
+        let unit = milliseconds / Self.unitMilliseconds
+        let dies =
+            self.issuedUnit * Self.unitMilliseconds + Self.lifeMilliseconds(stays: self.stays)
+        let renewed =
+            unit >= self.issuedUnit
+            ? (unit + 1) * Self.unitMilliseconds
+            : (self.issuedUnit + 1) * Self.unitMilliseconds
+        return max(0, min(dies, renewed) - milliseconds)
+    }
+
     package func renewed(at milliseconds: Int64) -> WebAuthToken {
         var token = self
         token.issuedUnit = max(self.issuedUnit, milliseconds / Self.unitMilliseconds)

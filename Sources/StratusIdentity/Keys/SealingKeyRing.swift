@@ -79,6 +79,11 @@ package final class SealingKeyRing: Sendable {
     /// Another one whenever other keys open or seal than before.
     package var generation: UInt64 { self.reading.withLock { $0.generation } }
 
+    /// Until when what was opened with the keys of now need not be opened again.
+    var goodUntil: MonotonicTime? {
+        self.reading.withLock { $0.readAt.map { $0 + Self.lifetime + Self.lifetime } }
+    }
+
     // MARK: Keeping up
 
     /// Keeps the ciphers' keys at most two seconds old while the rows can be read, and at most ten

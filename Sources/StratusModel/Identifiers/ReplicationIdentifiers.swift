@@ -61,6 +61,20 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
     /// The same digits, in the five groups of a UUID if asked. Eight digits are made at once: every
     /// request uses it.
     package func hexadecimal(isGrouped: Bool) -> String {
+        let (text, count) = self.digits(isGrouped: isGrouped)
+        return String(utf8: text.span.extracting(0..<count)) ?? ""
+    }
+
+    /// Appends the digits in the five groups of a UUID.
+    package func appendUUID(to bytes: inout Bytes) {
+        let (text, count) = self.digits(isGrouped: true)
+        // An array cannot take a span yet; the pointer lives no longer than this line.
+        unsafe text.span.extracting(0..<count).withUnsafeBufferPointer {
+            unsafe bytes.append(contentsOf: $0)
+        }
+    }
+
+    private func digits(isGrouped: Bool) -> (text: InlineArray<36, UInt8>, count: Int) {
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
         var place = 0
         for quarter in 0..<4 {
@@ -75,7 +89,7 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
                 place += 1
             }
         }
-        return String(utf8: text.span.extracting(0..<place)) ?? ""
+        return (text, place)
     }
 
     /// Eight lower-case hexadecimal digits, the highest in the lowest byte.

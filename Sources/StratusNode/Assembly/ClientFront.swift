@@ -23,6 +23,11 @@ package final class ClientFront: HTTPHandler {
 
     package func plan(for head: RequestHead) -> RequestPlan { self.gateway.plan(for: head) }
 
+    package func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep { self.gateway.answer(view, bytes, call, into: &answer) }
+
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
         self.gateway.form(of: refusal)
     }

@@ -43,6 +43,23 @@ package struct HealthSurface: Surface {
             route, bodySizeMax: .kibibytes(1), target: isHealth ? .isAlive : .isReady)
     }
 
+    /// Whether the process runs is said at once: its loop works.
+    package func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep {
+        let label = Self.labels[0]
+        guard view.path.count == label.template.utf8.count, view.body.isEmpty,
+            view.names("GET", at: view.method, in: bytes)
+                || view.names("HEAD", at: view.method, in: bytes)
+        else { return .plan }
+        answer.begin(200)
+        answer.write(lines: HealthPages.lines)
+        answer.write("X-Apple-Request-UUID", call.identity)
+        answer.end(HealthPages.aliveText)
+        return .done(RequestRoute(label, level: .debug))
+    }
+
     package func respond(_ task: TaskRequest<Target>) async -> HTTPResponse {
         switch task.target {
         case .isAlive: HealthPages.alive()

@@ -10,7 +10,7 @@ extension HTTPConnection {
         // The client is gone, or was refused meanwhile.
         guard self.isAnswering(exchange) else { return }
         if let refusal = exchange.refusal {
-            self.answerRefused(refusal, with: response)
+            self.answerRefused(exchange, refusal, with: response)
             return self.finish(exchange)
         }
         self.borrowOutput()
@@ -18,12 +18,12 @@ extension HTTPConnection {
             to: response, for: exchange.head, sizeMin: self.shard.gzipSizeMin)
         switch response.body {
         case .empty:
-            self.begin(response, bodyLength: 0)
+            self.begin(response, exchange, bodyLength: 0)
         case .bytes(let bytes):
-            self.begin(response, bodyLength: bytes.count)
+            self.begin(response, exchange, bodyLength: bytes.count)
             guard await self.write(bytes, for: exchange) else { return }
         case .stream(let body, let length):
-            self.begin(response, bodyLength: length)
+            self.begin(response, exchange, bodyLength: length)
             let isBodiless = exchange.head.method == "HEAD" || HTTPStatus.hasNoBody(response.status)
             if !isBodiless {
                 guard await self.pull(body, for: exchange) else { return }
@@ -33,19 +33,24 @@ extension HTTPConnection {
         self.finish(exchange)
     }
 
-    private func begin(_ response: HTTPResponse, bodyLength: Int?) {
+    private func begin(_ response: HTTPResponse, _ exchange: HTTPExchange, bodyLength: Int?) {
         self.machine.beginResponse(
             status: response.status, headers: response.headers, bodyLength: bodyLength,
+            ready: response.ready.map { ($0, exchange.identity) },
             prewritten: self.shard.dateLine(), into: &self.output)
     }
 
     /// The body was too large: the status is settled, the form is the handler's.
-    private func answerRefused(_ refusal: HTTPRefusal, with response: HTTPResponse) {
+    private func answerRefused(
+        _ exchange: HTTPExchange, _ refusal: HTTPRefusal, with response: HTTPResponse
+    ) {
         self.borrowOutput()
         var body: Bytes?
         if case .bytes(let bytes) = response.body { body = bytes }
         self.machine.writeRefusal(
-            refusal, headers: body == nil ? HeaderFields() : response.headers, body: body,
+            refusal,
+            headers: body == nil ? HeaderFields() : response.allHeaders(exchange.identity),
+            body: body,
             prewritten: self.shard.dateLine(), into: &self.output)
     }
 

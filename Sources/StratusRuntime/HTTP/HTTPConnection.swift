@@ -33,6 +33,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     var stage: Stage
     var machine: HTTPServerConnection
     var exchange: HTTPExchange?
+    /// The callers of earlier requests that need not be proved again.
+    private let callers = KnownCallers()
 
     /// Received and not yet used: only while a request is in progress or a body is not asked for.
     var input: Bytes = []
@@ -336,7 +338,13 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     /// handler be started or asked (true).
     private func consume(_ bytes: Span<UInt8>, _ at: inout Int) -> Bool {
         while true {
-            if self.isBodyBlocked { return self.exchange?.hasBegun == false }
+            if let exchange = self.exchange {
+                if self.isBodyBlocked { return !exchange.hasBegun }
+            } else if self.isOutputBlocked {
+                return true
+            } else if self.takeView(bytes, &at) {
+                continue
+            }
             switch self.machine.next(bytes, &at) {
             case .needsMore:
                 return self.exchange?.hasBegun == false
@@ -375,15 +383,66 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     // MARK: Requests
 
     private func begin(_ head: RequestHead) {
+        self.begin(
+            head, self.shard.world.drawIdentity(), by: self.shard.handler.plan(for: head))
+    }
+
+    private func begin(_ head: RequestHead, _ identity: RequestIdentity, by plan: RequestPlan) {
         self.hasCarriedRequest = true
-        let plan = self.shard.handler.plan(for: head)
         self.machine.bodySizeMax = plan.bodySizeMax
         if self.shard.isStopping { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
-            head: head, identity: self.shard.world.drawIdentity(), plan: plan, source: self,
-            loop: self.loop)
+            head: head, identity: identity, plan: plan, source: self, loop: self.loop)
         self.isRequestTold = false
         self.requestStart = self.loop.now
+    }
+
+    /// Takes a request whose head lies whole in the input, and answers it if it can be done at once.
+    ///
+    /// - Returns: false where the state machine has to be asked what there is.
+    private func takeView(_ bytes: Span<UInt8>, _ at: inout Int) -> Bool {
+        let start = at
+        guard let view = self.machine.nextView(bytes, &at) else { return false }
+        let lying = bytes.extracting(start..<bytes.count)
+        let identity = self.shard.world.drawIdentity()
+        var step = AnswerStep.plan
+        if view.isWhole(in: lying) {
+            self.hasCarriedRequest = true
+            if self.shard.isStopping { self.machine.stopKeepingAlive() }
+            step = self.answer(view, lying, identity)
+            if case .done = step {
+                self.machine.endAnswer(&at)
+                self.tellRequestEnded()
+                return true
+            }
+        }
+        let head = self.machine.keptHead(lying)
+        if case .task(let plan) = step {
+            self.begin(head, identity, by: plan)
+        } else {
+            self.begin(head, identity, by: self.shard.handler.plan(for: head))
+        }
+        return true
+    }
+
+    private func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ identity: RequestIdentity
+    ) -> AnswerStep {
+        self.borrowOutput()
+        var output: Bytes = []
+        swap(&output, &self.output)
+        var answer = self.machine.answer(behind: consume output, date: self.shard.dateLine())
+        let step = self.shard.handler.answer(
+            view, bytes,
+            SurfaceCall(
+                identity: identity, peer: self.peer, isSecure: self.transport.session != nil,
+                version: .http1, callers: self.callers), into: &answer)
+        if case .done = step {
+            self.output = answer.taken(isAnswered: true)
+        } else {
+            self.output = answer.taken(isAnswered: false)
+        }
+        return step
     }
 
     /// A message that breaks the rules is answered here, unless it is only too large: then the
@@ -416,7 +475,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
             head: exchange.head, body: exchange.body(), peer: self.peer,
             identity: exchange.identity, isSecure: self.transport.session != nil,
             certificate: self.certificate, longWork: self.shard.longWork,
-            patience: exchange.patience)
+            patience: exchange.patience, callers: self.callers)
         let task = Task.immediate(executorPreference: self.loop) {
             let response = await self.shard.respond(to: request, by: exchange.plan)
             await self.answer(exchange, with: response)

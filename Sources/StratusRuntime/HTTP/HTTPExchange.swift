@@ -95,6 +95,12 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
         return CollectedBody(self.chunks.first ?? [])
     }
 
+    /// All of the body, where it came at once. It stays here.
+    var wholeBody: Bytes? {
+        guard case .complete = self.state, self.chunks.count <= 1 else { return nil }
+        return self.chunks.first ?? []
+    }
+
     /// A handler that holds its request answers now. Its answer is still heard.
     func hurry() {
         if self.patience.isHeld { self.task?.cancel() }

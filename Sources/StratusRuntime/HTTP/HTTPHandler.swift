@@ -9,6 +9,16 @@ package protocol HTTPHandler: Sendable {
     /// What is known of a request from its head alone, and who answers it. Asked once for each
     /// request, before any of its body is read.
     func plan(for head: RequestHead) -> RequestPlan
+    /// Answers a request that lies whole in the input of its loop, or says who does. Called, not
+    /// awaited: whatever has to wait needs a task.
+    ///
+    /// - Parameters:
+    ///   - bytes: what the view's places are in. Neither outlives the call.
+    ///   - answer: written whole where the answer is `.done`; otherwise what is in it is dropped.
+    func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep
     /// The form of an answer that the server gives by itself to a message that breaks HTTP's rules
     /// or deadlines. Nil: the reason as plain text. The status is the refusal's.
     func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)?
@@ -20,7 +30,45 @@ extension HTTPHandler {
         await self.plan(for: request.head).respond(request)
     }
 
+    package func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep { .plan }
+
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? { nil }
+}
+
+/// What came of a call.
+package enum AnswerStep: Sendable {
+    /// It is answered.
+    case done(RequestRoute)
+    /// It needs a task, and what is known of its caller says by which plan.
+    case task(RequestPlan)
+    /// It needs a task, by the plan for its head.
+    case plan
+}
+
+/// What a handler is told of a request besides its bytes.
+package struct SurfaceCall: Sendable {
+    /// Drawn before the call, so that a task goes on under the same one.
+    package let identity: RequestIdentity
+    package let peer: String
+    /// Whether it came over TLS.
+    package let isSecure: Bool
+    package let version: HTTPVersion
+    /// The callers that the connection knows.
+    package let callers: KnownCallers
+
+    package init(
+        identity: RequestIdentity, peer: String, isSecure: Bool, version: HTTPVersion,
+        callers: KnownCallers
+    ) {
+        self.identity = identity
+        self.peer = peer
+        self.isSecure = isSecure
+        self.version = version
+        self.callers = callers
+    }
 }
 
 /// What a handler says of a request once it has seen the head.
@@ -82,29 +130,32 @@ package enum HTTPVersion: String, Sendable, Hashable {
     case http2 = "h2"
 }
 
-package struct HTTPRequest: Sendable {
-    package var head: RequestHead
-    package var body: any RequestBody
-    package var peer: String
+/// A request that is answered in a task. It owns all that it is made of.
+package final class HTTPRequest: Sendable {
+    package let head: RequestHead
+    package let body: any RequestBody
+    package let peer: String
     /// Drawn for every request; stands in the answer and in its log line.
-    package var identity: RequestIdentity
+    package let identity: RequestIdentity
     /// Whether it came over TLS.
-    package var isSecure: Bool
+    package let isSecure: Bool
     /// The client's certificate, when the listener asks for one and it was verified.
-    package var certificate: PeerCertificate?
+    package let certificate: PeerCertificate?
     /// The long work of the loop that the request came to.
-    package var longWork: LongWork
-    package var version: HTTPVersion
+    package let longWork: LongWork
+    package let version: HTTPVersion
     /// What the handler said of the head.
-    package var patience: RequestPatience
+    package let patience: RequestPatience
     /// False where the server has no place for another request that waits.
-    package var mayWait = true
+    package let mayWait: Bool
+    /// The callers that the connection knows; nil for a request without one.
+    package let callers: KnownCallers?
 
     package init(
         head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity,
         isSecure: Bool = false, certificate: PeerCertificate? = nil,
         longWork: LongWork = LongWork(), version: HTTPVersion = .http1,
-        patience: RequestPatience = .usual
+        patience: RequestPatience = .usual, mayWait: Bool = true, callers: KnownCallers? = nil
     ) {
         self.head = head
         self.body = body
@@ -115,6 +166,16 @@ package struct HTTPRequest: Sendable {
         self.longWork = longWork
         self.version = version
         self.patience = patience
+        self.mayWait = mayWait
+        self.callers = callers
+    }
+
+    /// The same request where it may not wait.
+    var withoutWaiting: HTTPRequest {
+        HTTPRequest(
+            head: self.head, body: self.body, peer: self.peer, identity: self.identity,
+            isSecure: self.isSecure, certificate: self.certificate, longWork: self.longWork,
+            version: self.version, patience: self.patience, mayWait: false, callers: self.callers)
     }
 }
 
@@ -171,15 +232,31 @@ package struct HTTPResponse: Sendable {
         case stream(any ResponseBody, length: Int?)
     }
     package var status: Int
+    /// Lines that are ready, before ``headers``.
+    package var ready: ReadyLines?
     package var headers: HeaderFields
     package var body: Body
     /// Lives until the answer has left, or nobody will take it any more.
     package var held: (any AnyObject & Sendable)?
 
-    package init(status: Int, headers: HeaderFields = HeaderFields(), body: Body = .empty) {
+    package init(
+        status: Int, ready: ReadyLines? = nil, headers: HeaderFields = HeaderFields(),
+        body: Body = .empty
+    ) {
         self.status = status
+        self.ready = ready
         self.headers = headers
         self.body = body
+    }
+}
+
+extension HTTPResponse {
+    /// All fields of the head, of an answer to the request with this identity.
+    package func allHeaders(_ identity: RequestIdentity) -> HeaderFields {
+        guard let ready else { return self.headers }
+        var all = ready.fields(identity)
+        for line in self.headers.lines { all.append(line.name, line.value) }
+        return all
     }
 }
 

@@ -92,9 +92,7 @@ final class HTTPServerShard: @unchecked Sendable {
         guard request.patience.isHeld else { return await plan.respond(request) }
         guard self.admission.enterHeld(max: self.limits.heldRequestCountMax) else {
             if request.patience == .heldIfAsked {
-                var request = request
-                request.mayWait = false
-                return await plan.respond(request)
+                return await plan.respond(request.withoutWaiting)
             }
             return HTTPResponse(
                 status: 503, headers: ["Content-Type": "text/plain", "Retry-After": "30"],

@@ -61,29 +61,55 @@ package final class ObservedHandler: HTTPHandler {
     package var inFlightCount: Int { self.inFlight.value }
 
     package func plan(for head: RequestHead) -> RequestPlan {
-        var plan = self.inner.plan(for: head)
-        let (route, respond) = (plan.route, plan.respond)
-        plan.respond = { request in await self.watch(request, on: route, respond) }
-        return plan
+        self.watched(self.inner.plan(for: head))
+    }
+
+    private func watched(_ plan: RequestPlan) -> RequestPlan {
+        var watched = plan
+        watched.respond = { request in await self.watch(request, by: plan) }
+        return watched
+    }
+
+    package func answer(
+        _ view: RequestView, _ bytes: Span<UInt8>, _ call: SurfaceCall,
+        into answer: inout AnswerBuffer
+    ) -> AnswerStep {
+        let start = self.now()
+        switch self.inner.answer(view, bytes, call, into: &answer) {
+        case .plan: return .plan
+        case .task(let plan): return .task(self.watched(plan))
+        case .done(let route):
+            let duration = self.now() - start
+            self.counter(of: call.version).add()
+            self.count(
+                route, answer.status, duration, received: 0, sent: answer.bodySize, isHeld: false)
+            let level = answer.status >= 500 ? .warning : route.level
+            if self.writesLines.load(ordering: .relaxed), self.log.takes(level) {
+                AccessLine(
+                    identity: call.identity, listener: self.listener,
+                    method: view.text(view.method, in: bytes), route: route,
+                    status: answer.status, duration: duration, received: 0,
+                    sent: answer.bodySize, peer: call.peer
+                ).write(to: self.log)
+            }
+            return .done(route)
+        }
     }
 
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
         self.inner.form(of: refusal)
     }
 
-    private func watch(
-        _ request: HTTPRequest, on route: RequestRoute,
-        _ respond: @Sendable (HTTPRequest) async -> HTTPResponse
-    ) async -> HTTPResponse {
+    private func watch(_ request: HTTPRequest, by plan: RequestPlan) async -> HTTPResponse {
         let start = self.now()
         self.gauge(of: request).add(1)
-        (request.version == .http2 ? self.requests.http2 : self.requests.http1).add()
-        let mark = self.times?.name(route.label.template)
-        var response = await respond(request)
-        if !response.headers.contains("X-Apple-Request-UUID") {
+        self.counter(of: request.version).add()
+        let mark = self.times?.name(plan.route.label.template)
+        var response = await plan.respond(request)
+        if response.ready == nil, !response.headers.contains("X-Apple-Request-UUID") {
             response.headers.append("X-Apple-Request-UUID", request.identity.uuid)
         }
-        let status = response.status
+        let (route, status) = (plan.route, response.status)
         switch response.body {
         case .empty: self.finish(request, route, status, start, mark, sent: 0)
         case .bytes(let bytes):
@@ -126,25 +152,29 @@ package final class ObservedHandler: HTTPHandler {
         let duration = self.now() - start
         let received = request.body.takenSize
         self.gauge(of: request).add(-1)
-        self.received.add(received)
+        self.count(
+            route, status, duration, received: received, sent: sent,
+            isHeld: request.patience.isHeld)
+        guard self.writesLines.load(ordering: .relaxed) else { return }
+        AccessLine(
+            identity: request.identity, listener: self.listener, method: request.head.method,
+            route: route, status: status, duration: duration, received: received, sent: sent,
+            isWhole: isWhole, peer: request.peer
+        ).write(to: self.log)
+    }
+
+    private func count(
+        _ route: RequestRoute, _ status: Int, _ duration: Duration, received: Int, sent: Int,
+        isHeld: Bool
+    ) {
+        if received > 0 { self.received.add(received) }
         self.sent.add(sent)
         // How long a held request took says nothing about the server.
-        if !request.patience.isHeld { self.latency(route.label, status).record(duration) }
-        guard self.writesLines.load(ordering: .relaxed) else { return }
-        self.log.write(status >= 500 ? .warning : route.level, "request") {
-            var fields: LogFields = [
-                "request": .text(request.identity.uuid), "listener": .text(self.listener),
-                "method": .text(request.head.method), "route": .text(route.label.template),
-            ]
-            fields.all += route.fields().all
-            fields.append("status", .count(status))
-            fields.append("duration", .duration(duration))
-            fields.append("received", .count(received))
-            fields.append("sent", .count(sent))
-            if !isWhole { fields.append("cutShort", true) }
-            fields.append("peer", .text(request.peer))
-            return fields
-        }
+        if !isHeld { self.latency(route.label, status).record(duration) }
+    }
+
+    private func counter(of version: HTTPVersion) -> Counter {
+        version == .http2 ? self.requests.http2 : self.requests.http1
     }
 
     private func gauge(of request: HTTPRequest) -> Gauge {

@@ -12,7 +12,7 @@ enum ResponseCompression {
         to response: HTTPResponse, for head: RequestHead, sizeMin: ByteCount?
     ) -> HTTPResponse {
         guard let sizeMin, case .bytes(let bytes) = response.body, bytes.count >= sizeMin.raw,
-            response.status == 200, Self.isCompressible(response.headers)
+            response.status == 200, Self.isCompressible(response)
         else { return response }
         var response = response
         // Caches must know that the answer depends on it, also when it is not compressed.
@@ -25,7 +25,10 @@ enum ResponseCompression {
         return response
     }
 
-    private static func isCompressible(_ headers: HeaderFields) -> Bool {
+    private static func isCompressible(_ response: HTTPResponse) -> Bool {
+        // Ready lines are those of JSON.
+        if response.ready != nil { return true }
+        let headers = response.headers
         guard !headers.contains("content-encoding"), let type = headers["content-type"] else {
             return false
         }

@@ -38,6 +38,31 @@ extension HTTP2Connection {
         self.finish(stream)
     }
 
+    /// What the handler says of a whole request without waiting: the answer, or who answers. Nil:
+    /// the plan for its head.
+    func answerAtOnce(_ exchange: HTTPExchange) -> (response: HTTPResponse?, plan: RequestPlan?)? {
+        guard let body = exchange.wholeBody,
+            let view = RequestView(laying: exchange.head, body: body, into: &self.laid)
+        else { return nil }
+        var answer = AnswerBuffer()
+        let laid = self.laid
+        let step = self.shard.handler.answer(
+            view, laid.span,
+            SurfaceCall(
+                identity: exchange.identity, peer: self.peer,
+                isSecure: self.transport.session != nil, version: .http2, callers: self.callers),
+            into: &answer)
+        switch step {
+        case .plan: return nil
+        case .task(let plan): return (nil, plan)
+        case .done:
+            return (
+                HTTPResponse(
+                    status: answer.status, headers: answer.headers, body: .bytes(answer.body)), nil
+            )
+        }
+    }
+
     private func mayHaveBody(_ stream: HTTP2Stream, _ response: HTTPResponse) -> Bool {
         stream.exchange.head.method != "HEAD" && !HTTPStatus.hasNoBody(response.status)
     }
@@ -48,7 +73,8 @@ extension HTTP2Connection {
         self.session.respond(
             stream.id,
             FieldBlock(
-                status: response.status, headers: response.headers, bodyLength: length,
+                status: response.status,
+                headers: response.allHeaders(stream.exchange.identity), bodyLength: length,
                 date: self.date), hasBody: hasBody)
     }
 

@@ -63,6 +63,10 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
     /// No further stream is served.
     private var isDraining = false
     private var isFloodTold = false
+    /// The callers of earlier requests that need not be proved again.
+    let callers = KnownCallers()
+    /// Where a whole request is laid out while its handler is asked.
+    var laid: Bytes = []
 
     init(of old: HTTPConnection, shard: HTTPServerShard) {
         self.loop = old.loop
@@ -209,13 +213,22 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         guard !stream.isOver, self.stage == .open else { return self.ended(stream) }
         let exchange = stream.exchange!
         exchange.hasBegun = true
+        let step = self.answerAtOnce(exchange)
+        if let response = step?.response {
+            exchange.task = Task.immediate(executorPreference: self.loop) {
+                await self.answer(stream, with: response)
+            }
+            if stream.isOver { exchange.task = nil }
+            return
+        }
+        let plan = step?.plan ?? exchange.plan
         let request = HTTPRequest(
             head: exchange.head, body: exchange.body(), peer: self.peer,
             identity: exchange.identity, isSecure: self.transport.session != nil,
             certificate: self.certificate, longWork: self.shard.longWork, version: .http2,
-            patience: exchange.patience)
+            patience: plan.patience, callers: self.callers)
         let task = Task.immediate(executorPreference: self.loop) {
-            let response = await self.shard.respond(to: request, by: exchange.plan)
+            let response = await self.shard.respond(to: request, by: plan)
             await self.answer(stream, with: response)
         }
         guard !stream.isOver else { return }

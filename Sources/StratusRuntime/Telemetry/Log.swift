@@ -13,8 +13,18 @@ import Synchronization
 ///   written.
 /// - A line below the level costs one load: its fields are not even made.
 package final class Log: Sendable {
+    /// What waits, in the order logged.
+    private enum Waiting {
+        case record(LogRecord)
+        /// Lines that their writers have put together, one after the other in ``Buffer/lines``.
+        case lines(count: Int, size: Int, level: LogLevel)
+    }
+
     private struct Buffer {
-        var records: [LogRecord] = []
+        var waiting: [Waiting] = []
+        var lines = Bytes()
+        /// How many lines wait.
+        var count = 0
         var droppedCount: UInt64 = 0
         /// Lines ever taken into the buffer, and lines ever written out.
         var loggedCount: UInt64 = 0
@@ -31,6 +41,8 @@ package final class Log: Sendable {
     private let work = Signal()
     private let progress = Signal()
     private let wall: @Sendable () -> Int64
+    /// Whether a line is an object of JSON, which a caller may put together itself.
+    package let writesJSON: Bool
 
     /// - Parameters:
     ///   - capacity: lines that may wait before new ones are dropped.
@@ -46,6 +58,7 @@ package final class Log: Sendable {
         self.minimum = Atomic(level.rawValue)
         self.buffer = Mutex(Buffer())
         self.wall = wall
+        self.writesJSON = format == .json
         let log = self
         OwnedThread.start(named: "log") { log.run(format: format, sink: sink) }
     }
@@ -67,6 +80,7 @@ package final class Log: Sendable {
         self.minimum = Atomic(.max)
         self.buffer = Mutex(Buffer())
         self.wall = { 0 }
+        self.writesJSON = false
     }
 
     /// May change while the process runs.
@@ -99,16 +113,43 @@ package final class Log: Sendable {
                 wallMilliseconds: self.wall(), level: level, text: text, fields: fields()))
     }
 
-    private func take(_ record: LogRecord) {
+    /// Whether a line of this level is written.
+    package func takes(_ level: LogLevel) -> Bool {
+        level.rawValue >= self.minimum.load(ordering: .relaxed)
+    }
+
+    /// Takes a whole line of JSON as its writer has put it together, for lines that every request
+    /// has: see ``AccessLine``.
+    ///
+    /// - Parameter write: appends the line, given the time to stamp it with.
+    func write(_ level: LogLevel, line write: (Int64, inout Bytes) -> Void) {
+        var line = Bytes()
+        line.reserveCapacity(640)
+        write(self.wall(), &line)
+        self.take { buffer in
+            buffer.lines.append(contentsOf: line)
+            if case .lines(let count, let size, level)? = buffer.waiting.last {
+                buffer.waiting[buffer.waiting.count - 1] = .lines(
+                    count: count + 1, size: size + line.count, level: level)
+            } else {
+                buffer.waiting.append(.lines(count: 1, size: line.count, level: level))
+            }
+        }
+    }
+
+    private func take(_ record: LogRecord) { self.take { $0.waiting.append(.record(record)) } }
+
+    private func take(_ append: (inout Buffer) -> Void) {
         let wasEmpty = self.buffer.withLock { buffer in
-            guard buffer.records.count < self.capacity, !buffer.isClosing else {
+            guard buffer.count < self.capacity, !buffer.isClosing else {
                 buffer.droppedCount += 1
                 self.dropped.add(1, ordering: .relaxed)
                 return false
             }
-            buffer.records.append(record)
+            append(&buffer)
+            buffer.count += 1
             buffer.loggedCount += 1
-            return buffer.records.count == 1
+            return buffer.count == 1
         }
         if wasEmpty { self.work.raise() }
     }
@@ -134,27 +175,40 @@ package final class Log: Sendable {
     }
 
     private func run(format: LogFormat, sink: (Bytes) -> Int) {
-        var batch: [LogRecord] = []
+        var batch: [Waiting] = []
+        var lines = Bytes()
         var outgoing = Outgoing()
         // Lines that the sink did not take and that no line has reported yet. The next line that
         // arrives reports them.
         var untold: UInt64 = 0
         while true {
-            let (dropped, isClosing) = self.buffer.withLock { buffer in
+            let (count, dropped, isClosing) = self.buffer.withLock { buffer in
                 batch.removeAll(keepingCapacity: true)
-                swap(&batch, &buffer.records)
-                defer { buffer.droppedCount = 0 }
-                return (buffer.droppedCount, buffer.isClosing)
+                lines.removeAll(keepingCapacity: true)
+                swap(&batch, &buffer.waiting)
+                swap(&lines, &buffer.lines)
+                defer { (buffer.droppedCount, buffer.count) = (0, 0) }
+                return (buffer.count, buffer.droppedCount, buffer.isClosing)
             }
             if batch.isEmpty && dropped == 0 {
                 if isClosing { return }
                 self.work.wait()
                 continue
             }
-            for record in batch {
+            var at = 0
+            for waiting in batch {
                 let start = outgoing.bytes.count
-                format.write(record, into: &outgoing.bytes)
-                self.kept.withLock { $0.append(outgoing.bytes[start...], record.level) }
+                let level: LogLevel
+                switch waiting {
+                case .record(let record):
+                    format.write(record, into: &outgoing.bytes)
+                    level = record.level
+                case .lines(_, let size, let itsLevel):
+                    outgoing.bytes += lines[at..<(at + size)]
+                    at += size
+                    level = itsLevel
+                }
+                self.kept.withLock { $0.append(outgoing.bytes[start...], level) }
                 if outgoing.bytes.count >= 1 << 16 { untold += self.hand(&outgoing, to: sink) }
             }
             untold += self.hand(&outgoing, to: sink) + dropped
@@ -166,7 +220,7 @@ package final class Log: Sendable {
                     into: &outgoing.bytes)
                 if outgoing.hand(to: sink) == 0 { untold = 0 }
             }
-            self.buffer.withLock { $0.writtenCount += UInt64(batch.count) }
+            self.buffer.withLock { $0.writtenCount += UInt64(count) }
             self.progress.raise()
             // Lines logged in the next moments go out together: one wake and one write for all.
             if !isClosing { usleep(2_000) }

@@ -71,17 +71,22 @@ package enum LogFormat: Sendable, Equatable {
         constant("\",\"text\":\"", &bytes)
         Self.append(record.text, into: &bytes)
         bytes.append(0x22)
-        for field in record.fields.all {
-            constant(",\"", &bytes)
+        Self.appendMembers(record.fields, into: &bytes)
+        constant("}\n", &bytes)
+    }
+
+    /// The members of an object that is begun, each with the comma before it.
+    static func appendMembers(_ fields: LogFields, into bytes: inout Bytes) {
+        for field in fields.all {
+            Self.append(",\"", into: &bytes)
             Self.append(field.name, into: &bytes)
-            constant("\":", &bytes)
+            Self.append("\":", into: &bytes)
             switch field.value {
             case .text(let text): Self.appendQuoted(text, into: &bytes)
             case .duration(let duration): Self.append(duration, into: &bytes)
             default: Self.appendScalar(field.value, into: &bytes)
             }
         }
-        constant("}\n", &bytes)
     }
 
     private static func appendScalar(_ value: LogValue, into bytes: inout Bytes) {
@@ -95,7 +100,7 @@ package enum LogFormat: Sendable, Equatable {
     }
 
     /// Milliseconds with three digits after the point at most, and one at least.
-    private static func append(_ duration: Duration, into bytes: inout Bytes) {
+    static func append(_ duration: Duration, into bytes: inout Bytes) {
         let microseconds = (Double(duration.clampedNanoseconds) / 1_000).rounded()
         guard microseconds >= 0, microseconds < 1e15 else {
             bytes += "\(microseconds / 1_000)".utf8
@@ -113,24 +118,29 @@ package enum LogFormat: Sendable, Equatable {
         } while rest > 0
     }
 
-    private static func append(_ number: Int64, into bytes: inout Bytes) {
+    static func append(_ number: Int64, into bytes: inout Bytes) {
         if number < 0 { bytes.append(UInt8(ascii: "-")) }
-        let magnitude = number.magnitude
-        var unit: UInt64 = 1
-        while magnitude / unit >= 10 { unit *= 10 }
-        while unit > 0 {
-            bytes.append(0x30 + UInt8(magnitude / unit % 10))
-            unit /= 10
-        }
+        var rest = number.magnitude
+        // Filled from its end.
+        var digits = InlineArray<20, UInt8>(repeating: 0)
+        var start = 20
+        repeat {
+            start -= 1
+            let quotient = rest / 10
+            digits[start] = 0x30 + UInt8(truncatingIfNeeded: rest - quotient * 10)
+            rest = quotient
+        } while rest > 0
+        let span = digits.span.extracting(start..<20)
+        unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
     /// In one piece: bytes appended one by one cost several times as much.
-    private static func append(_ text: String, into bytes: inout Bytes) {
+    static func append(_ text: String, into bytes: inout Bytes) {
         let span = text.utf8Span.span
         unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
-    private static func append(_ text: StaticString, into bytes: inout Bytes) {
+    static func append(_ text: StaticString, into bytes: inout Bytes) {
         text.withUTF8Buffer { bytes.append(contentsOf: $0) }
     }
 
@@ -144,7 +154,7 @@ package enum LogFormat: Sendable, Equatable {
     }
 
     /// A JSON string: also what the terminal shows where a value is not plain.
-    private static func appendQuoted(_ text: String, into bytes: inout Bytes) {
+    static func appendQuoted(_ text: String, into bytes: inout Bytes) {
         // Nearly every value: nothing in it to look at twice.
         let span = text.utf8Span.span
         if span.count <= Self.valueLengthMax, Self.isPlain(span) {

@@ -1,3 +1,4 @@
+import StratusModel
 import Synchronization
 
 /// What a request is called in the log and the metrics, with everything that differs from request
@@ -10,6 +11,8 @@ package struct RequestRoute: Sendable {
     /// The level of the request's line while all is well: what a balancer asks every second need
     /// not be read.
     package let level: LogLevel
+    /// The fields as they stand in a line of JSON, where they were written for many requests.
+    let members: Bytes?
 
     package init(
         _ label: RouteLabel, level: LogLevel = .info,
@@ -18,6 +21,21 @@ package struct RequestRoute: Sendable {
         self.label = label
         self.level = level
         self.fields = fields
+        self.members = nil
+    }
+
+    private init(_ route: RequestRoute, members: Bytes) {
+        self.label = route.label
+        self.level = route.level
+        self.fields = route.fields
+        self.members = members
+    }
+
+    /// The same route, for many requests that differ in nothing of it.
+    package var written: RequestRoute {
+        var members = Bytes()
+        LogFormat.appendMembers(self.fields(), into: &members)
+        return RequestRoute(self, members: members)
     }
 }
 
@@ -31,7 +49,15 @@ package final class RouteLabel: Sendable {
     private let latencies = Mutex<(of: Metrics?, each: [LatencyHistogram?])>(
         (nil, Array(repeating: nil, count: 6)))
 
-    package init(_ template: String) { self.template = template }
+    /// As it stands in a line of JSON.
+    let member: Bytes
+
+    package init(_ template: String) {
+        self.template = template
+        var member = Bytes()
+        LogFormat.appendMembers(["route": .text(template)], into: &member)
+        self.member = member
+    }
 
     /// The latencies of answers with such a status, among these metrics.
     ///

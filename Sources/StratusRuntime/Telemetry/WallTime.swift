@@ -24,21 +24,26 @@ package enum WallTime {
         let days = Int(held >= 0 ? held / 86_400_000 : (held - 86_399_999) / 86_400_000)
         let rest = Int(held) - days * 86_400_000
         let (year, month, day) = Self.civil(daysSince1970: days)
-        func append(_ number: Int, digits: Int, before end: UInt8) {
-            var unit = digits == 4 ? 1_000 : digits == 3 ? 100 : 10
-            while unit > 0 {
-                bytes.append(0x30 + UInt8(number / unit % 10))
-                unit /= 10
+        var text = InlineArray<24, UInt8>(repeating: 0)
+        func put(_ number: Int, at place: Int, digits: Int, before end: UInt8) {
+            var rest = number
+            for digit in 0..<digits {
+                let quotient = rest / 10
+                text[place + digits - 1 - digit] =
+                    0x30 + UInt8(truncatingIfNeeded: rest - quotient * 10)
+                rest = quotient
             }
-            bytes.append(end)
+            text[place + digits] = end
         }
-        append(year, digits: 4, before: UInt8(ascii: "-"))
-        append(month, digits: 2, before: UInt8(ascii: "-"))
-        append(day, digits: 2, before: UInt8(ascii: "T"))
-        append(rest / 3_600_000, digits: 2, before: UInt8(ascii: ":"))
-        append(rest / 60_000 % 60, digits: 2, before: UInt8(ascii: ":"))
-        append(rest / 1_000 % 60, digits: 2, before: UInt8(ascii: "."))
-        append(rest % 1_000, digits: 3, before: UInt8(ascii: "Z"))
+        put(year, at: 0, digits: 4, before: UInt8(ascii: "-"))
+        put(month, at: 5, digits: 2, before: UInt8(ascii: "-"))
+        put(day, at: 8, digits: 2, before: UInt8(ascii: "T"))
+        put(rest / 3_600_000, at: 11, digits: 2, before: UInt8(ascii: ":"))
+        put(rest / 60_000 % 60, at: 14, digits: 2, before: UInt8(ascii: ":"))
+        put(rest / 1_000 % 60, at: 17, digits: 2, before: UInt8(ascii: "."))
+        put(rest % 1_000, at: 20, digits: 3, before: UInt8(ascii: "Z"))
+        let span = text.span
+        unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
     /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.

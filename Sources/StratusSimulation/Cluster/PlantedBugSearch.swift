@@ -209,7 +209,9 @@ package struct PlantedBugSearch {
             .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
             .folderMovedIntoItself, .subtreeLeftBehind, .operationReadsPastItsForm,
-            .outcomeOfOtherKind:
+            .outcomeOfOtherKind, .knownCallerNeverExpires,
+            .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
+            .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered:
             nil
         }
     }

@@ -154,5 +154,9 @@ package enum PlantedBugTable {
         .nameTakenTwice: "DocumentPropertyTests", .folderMovedIntoItself: "DocumentPropertyTests",
         .subtreeLeftBehind: "DocumentPropertyTests",
         .losingContentDropped: "DocumentPropertyTests",
+        .knownCallerNeverExpires: "KnownCallerTests", .knownCallerIgnoresEpoch: "KnownCallerTests",
+        .originNotCompared: "KnownCallerTests", .authorizationNotCompared: "KnownCallerTests",
+        .rateNotCountedWhenKnown: "KnownCallerTests", .viewOutlivesBuffer: "RequestViewTests",
+        .bodyOfNextRequestAnswered: "RequestViewTests",
     ]
 }

@@ -10,6 +10,7 @@ import StratusQuery
 import StratusRecords
 import StratusRuntime
 import StratusSealing
+import Synchronization
 import Testing
 import WireScenarios
 
@@ -26,6 +27,12 @@ final class Neighbourhood: Wire {
     let authenticator: CredentialAuthenticator
     let service: SignInService
     let handler: Gateway
+    /// The connections that requests come over in turn; empty: each comes by itself.
+    let connections: [KnownCallers]
+    private let sent = Atomic(0)
+    private let known = Atomic(0)
+    /// How many requests needed no full proof.
+    var knownCount: Int { self.known.load(ordering: .relaxed) }
     var accounts: Accounts { self.service.accounts }
     var access: ContainerAccess { self.service.access }
 
@@ -34,8 +41,11 @@ final class Neighbourhood: Wire {
         wallMilliseconds: Int64 = 1_709_631_000_000, limits: Accounts.Limits = Accounts.Limits(),
         requests: Limits = Limits(),
         development: DevelopmentAuthenticator = DevelopmentAuthenticator(),
-        signInBase: String? = nil, hasher: PasswordHasher? = nil, email: EmailDesk? = nil
+        signInBase: String? = nil, hasher: PasswordHasher? = nil, email: EmailDesk? = nil,
+        connections: Int = 0,
+        rates: GatewaySettings = GatewaySettings(), bugs: PlantedBugs = PlantedBugs()
     ) {
+        self.connections = (0..<connections).map { _ in KnownCallers(bugs: bugs) }
         self.world = SimulatedWorld(seed: seed, wallMilliseconds: wallMilliseconds)
         self.router = MemoryRouter(world: self.world)
         let master = Bytes(repeating: 9, count: 32)
@@ -55,7 +65,7 @@ final class Neighbourhood: Wire {
         self.handler = Gateway(
             GatewayKernel(
                 router: self.router, authenticator: self.authenticator, world: self.world,
-                keys: keys, tokenKey: master, limits: requests),
+                keys: keys, tokenKey: master, settings: rates, limits: requests),
             GatewayNeeds(
                 people: self.service,
                 push: PushRegistry(
@@ -72,15 +82,38 @@ final class Neighbourhood: Wire {
             headers: HeaderFields(
                 [HeaderFields.Line(name: "Host", value: "ck.example.org")]
                     + request.headers.map { HeaderFields.Line(name: $0.name, value: $0.value) }))
-        let response = await self.handler.respond(
-            to: HTTPRequest(
+        let identity = self.world.drawIdentity()
+        let place = self.sent.wrappingAdd(1, ordering: .relaxed).oldValue
+        let callers =
+            self.connections.isEmpty ? nil : self.connections[place % self.connections.count]
+        let plan = self.plan(head, request.body, identity, callers)
+        let response = await plan.respond(
+            HTTPRequest(
                 head: head, body: CollectedBody(request.body), peer: "192.0.2.7",
-                identity: self.world.drawIdentity()))
+                identity: identity, callers: callers))
         var body: Bytes = []
         if case .bytes(let bytes) = response.body { body = bytes }
         return WireAnswer(
-            status: response.status, headers: response.headers.lines.map { ($0.name, $0.value) },
-            body: body)
+            status: response.status,
+            headers: response.allHeaders(identity).lines.map { ($0.name, $0.value) }, body: body)
+    }
+
+    /// Whoever answers, as a connection finds out.
+    private func plan(
+        _ head: RequestHead, _ body: Bytes, _ identity: RequestIdentity, _ callers: KnownCallers?
+    ) -> RequestPlan {
+        var bytes: Bytes = []
+        if let callers, let view = RequestView(laying: head, body: body, into: &bytes) {
+            var answer = AnswerBuffer()
+            let call = SurfaceCall(
+                identity: identity, peer: "192.0.2.7", isSecure: false, version: .http1,
+                callers: callers)
+            if case .task(let plan) = self.handler.answer(view, bytes.span, call, into: &answer) {
+                self.known.add(1, ordering: .relaxed)
+                return plan
+            }
+        }
+        return self.handler.plan(for: head)
     }
 
     func makeContainer() async throws -> String {

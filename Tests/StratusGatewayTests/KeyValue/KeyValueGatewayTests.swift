@@ -344,10 +344,9 @@ import Testing
         func sync(_ body: JSON) async throws -> (Int, JSON) {
             let head = RequestHead(
                 method: "POST", path: target[0], query: target.count > 1 ? target[1] : nil)
-            var request = HTTPRequest(
+            let request = HTTPRequest(
                 head: head, body: CollectedBody(Array(body.description.utf8)), peer: "test",
-                identity: phone.wire.world.drawIdentity(), patience: .heldIfAsked)
-            request.mayWait = false
+                identity: phone.wire.world.drawIdentity(), patience: .heldIfAsked, mayWait: false)
             let response = await phone.wire.handler.respond(to: request)
             guard case .bytes(let bytes) = response.body else { return (response.status, [:]) }
             return (response.status, try JSON(parsing: bytes))

@@ -88,10 +88,13 @@ import Testing
         func tick() -> Int64 { self.time.add(1_000_000, ordering: .relaxed).newValue }
     }
 
-    static func request(_ path: String, query: String? = nil, body: Bytes = []) -> HTTPRequest {
+    static func request(
+        _ path: String, query: String? = nil, body: Bytes = [], patience: RequestPatience = .usual
+    ) -> HTTPRequest {
         HTTPRequest(
             head: RequestHead(method: "POST", path: path, query: query), body: CollectedBody(body),
-            peer: "192.0.2.1:5", identity: RequestIdentity(high: 0x6f0c_1d7e_0c38_4f0b, low: 0x10))
+            peer: "192.0.2.1:5", identity: RequestIdentity(high: 0x6f0c_1d7e_0c38_4f0b, low: 0x10),
+            patience: patience)
     }
 
     @Test func `the identity in the answer is the one in the log line`() async {
@@ -119,8 +122,7 @@ import Testing
 
     @Test func `a held request is counted apart and is no latency`() async throws {
         let stage = Stage()
-        var request = Self.request("/stream")
-        request.patience = .held
+        let request = Self.request("/stream", patience: .held)
         let answer = await stage.handler.respond(to: request)
         #expect(stage.handler.inFlightCount == 0)
         let held = #"stratus_http_requests_held{listener="client"} "#
