@@ -367,6 +367,7 @@ import WireScenarios
             .zoneElsewhere, .tryAgainLater,
             "the zone 'S' is in another bucket of the database, try again later"
         ),
+        (.indexBuilding, .tryAgainLater, "an index is being built, try again later"),
         (
             .uploadAttached, .accessDenied,
             "a record holds what was uploaded to this URL already"

@@ -120,6 +120,64 @@ import Testing
         #expect(try Self.query(bench, atLeast: 0).get() == ["b"])
     }
 
+    @Test func `the index of creators is built, serves its creators, and goes`() throws {
+        func schema(_ grants: String, version: UInt64) throws -> RecordCommand {
+            var schema = try SchemaText.read(
+                "DEFINE SCHEMA RECORD TYPE Book (rating INT64 QUERYABLE, GRANT \(grants));")
+            schema.version = version
+            return .schema(.install(schema))
+        }
+        func found(_ bench: Bench, by user: String) throws -> Result<[String], RequestRefusal> {
+            let predicate = RecordPredicate(
+                recordType: "Book",
+                filters: [
+                    RecordFilter(
+                        field: .field("rating"), comparator: .equals, operand: .scalar(.int64(1)))
+                ])
+            let ask = QueryPageAsk(
+                database: Bench.publicDatabase, zone: ZoneID.defaultName, predicate: predicate)
+            switch try bench.ask(.page(ask), as: Principal(kind: .user, userRecordName: user)) {
+            case .page(let page): return .success(page.records.map(\.name))
+            case .refused(let refusal): return .failure(refusal)
+            case let other: throw BenchError("\(other)")
+            }
+        }
+        let open = "READ TO \"_world\", GRANT CREATE TO \"_icloud\""
+        let own = "WRITE TO \"_creator\", GRANT CREATE TO \"_icloud\""
+        var bench = Bench()
+        _ = try bench.apply(try schema(open, version: 1))
+        try bench.zones(.create, "Shelves")
+        for number in 0..<30 {
+            let record = RecordOperation.create(
+                "b\(number)",
+                [
+                    Field(name: "rating", value: .scalar(.int64(1)))
+                ])
+            try bench.modify(
+                in: ZoneID.defaultName, of: Bench.publicDatabase,
+                as: Principal(kind: .user, userRecordName: number % 10 == 0 ? "_bob" : "_eve"),
+                record)
+            try bench.modify(in: "Shelves", record)
+        }
+        let before = bench.rows.count(.index)
+        _ = try bench.apply(try schema(own, version: 2))
+        #expect(try found(bench, by: "_bob") == .failure(RequestRefusal(.indexBuilding)))
+        #expect(try bench.finishJobs(budget: 7) > 3)
+        #expect(try found(bench, by: "_bob") == .success(["b0", "b10", "b20"]))
+        #expect(try found(bench, by: "_dave") == .success([]))
+        // A row for each record of the public database, and for none of a private one.
+        #expect(bench.rows.count(.index) == before + 30)
+        try bench.modify(
+            in: ZoneID.defaultName, of: Bench.publicDatabase,
+            as: Principal(kind: .user, userRecordName: "_bob"),
+            RecordOperation(.forceDelete, recordName: "b10", fields: []))
+        #expect(try found(bench, by: "_bob") == .success(["b0", "b20"]))
+        _ = try bench.apply(try schema(open, version: 3))
+        try bench.finishJobs(budget: 7)
+        #expect(bench.rows.count(.index) == 29 + 30)
+        #expect(try found(bench, by: "_dave").get().count == 29)
+    }
+
     @Test func `a field comes back with another type, and a job clears its old values`() throws {
         var bench = Bench()
         _ = try bench.apply(

@@ -16,11 +16,12 @@ struct QueryShelf {
     var schema: IndexedSchema
     let zones: [ZoneScope]
 
-    init(_ schema: IndexedSchema, zoneCount: Int = 1) {
+    /// - Parameter owner: empty for zones of a public database.
+    init(_ schema: IndexedSchema, zoneCount: Int = 1, owner: String = "_owner") {
         self.schema = schema
         self.zones = (0..<zoneCount).map { number in
             ZoneScope(
-                id: ZoneID(name: "Zone\(number)", owner: "_owner"),
+                id: ZoneID(name: "Zone\(number)", owner: owner),
                 prefix: [0, 0, 1, UInt8(number)])
         }
         self.live = Array(repeating: [:], count: zoneCount)
@@ -59,11 +60,12 @@ struct QueryShelf {
 /// Reads the records that a shelf has written.
 struct ShelfSource: RecordSource {
     func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)? {
-        guard
-            let record = try self.record(
-                row, name: "", zone: QueryShelf.containerZone, wanted: WantedParts(fields: []))
-        else { return nil }
-        return (record.type, record.created.userRecordName)
+        var reader = ByteReader(row)
+        do {
+            return try reader.recordTypeAndCreator()
+        } catch {
+            throw StoreError(.unreadable, "\(error)")
+        }
     }
 
     func record(_ row: Bytes, name: String, zone: ZoneID, wanted: WantedParts)

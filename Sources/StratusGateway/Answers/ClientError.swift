@@ -260,6 +260,8 @@ extension ClientError {
             case .schemaBehind:
                 Self(
                     .tryAgainLater, "the schema is being installed, try again later", retryAfter: 1)
+            case .indexBuilding:
+                Self(.tryAgainLater, "an index is being built, try again later", retryAfter: 1)
             case .accessDenied: Self(.accessDenied, "operation not permitted in this database")
             case .tooManyItems: Self(.badRequest, "too many items in one request")
             case .positionExpired: Self(InputRefusal.unknownTokenType)

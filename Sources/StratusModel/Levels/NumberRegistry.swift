@@ -46,7 +46,10 @@ extension NumberFamily {
     /// each kind that its definition asks for.
     package static let indexKind = NumberFamily(
         "index kind",
-        [1: "values", 2: "elements", 3: "tokens", 4: "cells", 5: "absence", 6: "long texts"])
+        [
+            1: "values", 2: "elements", 3: "tokens", 4: "cells", 5: "absence", 6: "long texts",
+            7: "creators",
+        ])
     /// The first byte of a key in ``Table/system``.
     package static let systemRow = NumberFamily(
         "system row",
@@ -195,7 +198,8 @@ extension NumberFamily {
             1: "zone not found", 2: "atomic in default zone", 3: "duplicate record",
             4: "schema behind", 5: "access denied", 6: "too many items", 7: "position expired",
             8: "query invalid", 9: "type unknown", 10: "schema conflict", 11: "empty",
-            12: "other bucket", 13: "zone elsewhere", 40: "upload attached", 41: "pin too late",
+            12: "other bucket", 13: "zone elsewhere", 14: "index building", 40: "upload attached",
+            41: "pin too late",
             42: "asset taken", 43: "key missing", 44: "database full", 45: "too much unattached",
         ], hasGaps: true)
     /// What became of a subscription.

@@ -99,3 +99,14 @@ package struct Grant: Sendable, Hashable {
         Grant(role: "_world", permissions: [.read]),
     ]
 }
+
+extension [Grant] {
+    /// The roles that may do `permission`. Who may write may read: every question of who reads a
+    /// type is answered by this.
+    package func roles(that permission: Grant.Permission) -> [String] {
+        self.filter { grant in
+            grant.permissions.contains(permission)
+                || (permission == .read && grant.permissions.contains(.write))
+        }.map(\.role)
+    }
+}

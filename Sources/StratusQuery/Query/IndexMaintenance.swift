@@ -105,8 +105,10 @@ package enum IndexMaintenance {
         // Words are of a value of the index's type: of another, this index has none.
         let words = value == nil ? nil : words
         switch index.kind {
-        case .values:
-            guard let comparable = Self.comparable(index, value, record) else { return }
+        case .values, .creators:
+            guard index.kind != .creators || zone.isPublic,
+                let comparable = Self.comparable(index, value, record)
+            else { return }
             var key = start
             if index.systemField != .recordName { comparable.append(to: &key, home: zone.id) }
             key.append(contentsOf: record.name.utf8)

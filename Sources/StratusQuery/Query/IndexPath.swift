@@ -94,9 +94,10 @@ struct PathPlanner {
         return IndexPath(access: .ranges([self.whole(index)]), rank: 90)
     }
 
-    /// The records that one user created; nil without that index.
+    /// The records that one user created; nil while no index of creators is complete.
     func created(by user: String) -> IndexPath? {
-        guard let index = self.ready(.values, SystemField.createdUserRecordName.mappedName) else {
+        let field = SystemField.createdUserRecordName.mappedName
+        guard let index = self.ready(.values, field) ?? self.ready(.creators, field) else {
             return nil
         }
         return IndexPath(access: .ranges([self.exact(.name(Bytes(user.utf8)), index)]), rank: 0)

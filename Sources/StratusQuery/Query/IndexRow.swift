@@ -14,6 +14,7 @@ package import StratusModel
 // |        | tokens: 01 and the word as ordered text; 03 for a text of too many                  |
 // |        | cells: 8 bytes, the grid code, big-endian                                           |
 // |        | long texts: nothing                                                                 |
+// |        | creators: the creator, as an ordered value                                          |
 // | name   | the record's name, to the end                                                       |
 //
 // The row is empty, but for cells: latitude and longitude, 8 bytes each, little-endian IEEE 754;
@@ -30,6 +31,9 @@ package struct ZoneScope: Sendable, Hashable {
         self.id = id
         self.prefix = prefix
     }
+
+    /// Whether it is the public database's, which nobody owns.
+    var isPublic: Bool { self.id.owner.isEmpty }
 }
 
 /// A row of the index table.
@@ -65,6 +69,8 @@ package enum IndexKey {
             return Self.fixed(8, in: key, after: start)
         case .values:
             if index.systemField == .recordName { return start }
+            return Self.valueEnd(index.type.scalar, in: key, after: start)
+        case .creators:
             return Self.valueEnd(index.type.scalar, in: key, after: start)
         case .elements, .tokens:
             guard start < key.count else { return nil }

@@ -134,18 +134,14 @@ struct OrderedZone {
     private var isFull: Bool { self.items.count >= self.want || self.size >= self.sizeMax }
 
     mutating func run() throws(StoreError) -> QueryRefusal? {
-        if case .created(let user) = self.target.visible {
+        if let path = self.target.ownPath {
             // One plan, whatever the filters: the others' records must not be told from how long it
             // takes.
-            let path = self.target.ownPath(of: user)
             self.reader.counters.plan = .gathered
             // There is no other plan: the small share of one bucket of many must not refuse it.
             self.spentMax = max(self.spentMax, self.reader.touchCount + Self.ownTouchCountMin)
             if try self.gather(path, isLast: true) { return nil }
-            let hint =
-                path.rank == 0
-                ? "" : ": mark '\(SystemField.createdUserRecordName.mappedName)' queryable"
-            return .invalid("More records to sort than one page may read\(hint)")
+            return .invalid("More records of one's own than one page may sort")
         }
         if try self.runPlans() { return nil }
         if self.isStuck { return .tooManyPlaces }

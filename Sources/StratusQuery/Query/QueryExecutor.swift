@@ -59,8 +59,8 @@ package struct QueryResult: Sendable, Equatable {
 /// Promises, for any writes between pages: a page ends at a key or a value, so a record that did
 /// not change is on exactly one page. A page takes about `touchCountMax` of work at most and always
 /// gets further, or is refused. With indexes required, no plan reads the records of a zone that no
-/// index row named. The exception is a caller who may read only records they created: then the plan
-/// is the same whatever the others' records hold.
+/// index row named. For a caller who may read only records they created, no plan comes to a row of
+/// another's.
 package struct QueryExecutor: Sendable {
     private let schema: IndexedSchema
     private let source: any RecordSource
@@ -104,6 +104,9 @@ package struct QueryExecutor: Sendable {
             return QueryTarget(
                 zone: zone, query: query,
                 planner: PathPlanner(query, in: self.schema, zone: zone), visible: visible)
+        }
+        if let first = targets.first, first.visible != .all, first.ownPath == nil {
+            return .failure(.indexBuilding)
         }
         let reader = QueryReader(rows, self.source, within: time)
         let answer: QueryOutcome
@@ -185,9 +188,6 @@ struct QueryTarget {
 
     func accepts(_ record: Record, _ work: inout ReadWork) -> Bool {
         guard record.type == self.query.recordType.name else { return false }
-        if case .created(let user) = self.visible, record.created.userRecordName != user {
-            return false
-        }
         return self.query.filters.allSatisfy { filter in
             filter.count(record, in: &work)
             return filter.matches(record)
@@ -197,16 +197,17 @@ struct QueryTarget {
     /// Every path to this query's records, best rank first. With indexes required there is one: the
     /// compiler refused the query otherwise.
     var paths: [IndexPath] {
-        if case .created(let user) = self.visible { return [self.ownPath(of: user)] }
+        if self.visible != .all { return self.ownPath.map { [$0] } ?? [] }
         let paths = self.planner.paths(for: self.query.filters)
         if !paths.isEmpty { return paths }
         return [self.planner.extent ?? .records]
     }
 
-    /// The path to the records that one user created. Filters choose none of their own: how long it
-    /// takes must not depend on what is in records that the user may not read.
-    func ownPath(of user: String) -> IndexPath {
-        if let names = self.planner.names(for: self.query.filters) { return names }
-        return self.planner.created(by: user) ?? self.planner.extent ?? .records
+    /// The path to the records of a caller who may read those they created; nil for other callers,
+    /// and while the index of creators is being built. Filters choose no other path than names: how
+    /// long it takes must not depend on records that the caller may not read.
+    var ownPath: IndexPath? {
+        guard case .created(let user) = self.visible else { return nil }
+        return self.planner.names(for: self.query.filters) ?? self.planner.created(by: user)
     }
 }

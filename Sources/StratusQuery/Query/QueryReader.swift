@@ -85,29 +85,35 @@ struct QueryReader {
         key.reserveCapacity(target.zone.prefix.count + name.count)
         key.append(contentsOf: target.zone.prefix)
         key.append(contentsOf: name)
-        guard let row = try unsafe self.rows.row(.record, key.span.bytes) else { return nil }
+        guard let row = try self.visibleRow(key, for: target) else { return nil }
         self.counters.work.byteCount += key.count + row.count
         self.recordRow = row
         return try self.decoded(row, name, for: target)
     }
 
+    /// Nil also for a row that the caller may not read: its head says so, and its size does not
+    /// show.
+    private func visibleRow(_ key: Bytes, for target: QueryTarget) throws(StoreError) -> Bytes? {
+        if case .created(let user) = target.visible {
+            guard let head = try self.rows.head(.record, key, sizeMax: VisibleRecords.headSizeMax),
+                let found = try self.source.typeAndCreator(of: head), found.creator == user,
+                found.type == target.query.recordType.name
+            else { return nil }
+            if head.count < VisibleRecords.headSizeMax { return head }
+        }
+        return try unsafe self.rows.row(.record, key.span.bytes)
+    }
+
     private func decoded(
         _ row: Bytes, _ name: Bytes, for target: QueryTarget
     ) throws(StoreError) -> Record? {
-        var wanted = target.query.wanted
-        if case .created(let user) = target.visible {
-            wanted.hasStamps = true
-            guard let found = try self.source.typeAndCreator(of: row), found.creator == user,
-                found.type == target.query.recordType.name
-            else { return nil }
-        }
-        return try self.source.record(
+        try self.source.record(
             row, name: String(decoding: name, as: UTF8.self), zone: target.zone.id,
-            wanted: wanted)
+            wanted: target.query.wanted)
     }
 
     /// Up to `limit` rows of the zone's records after a name, or about `sizeMax` bytes of them;
-    /// tombstones are skipped.
+    /// tombstones are skipped. For callers who may read all of them.
     ///
     /// - Returns: the records, and the last name looked at; nil when there are no more.
     mutating func records(

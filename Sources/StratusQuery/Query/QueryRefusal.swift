@@ -6,11 +6,14 @@ package enum QueryRefusal: Error, Sendable, Hashable {
     case typeUnknown(String)
     /// The text is the answer's `reason`.
     case invalid(String)
+    /// The index that the query needs is being built.
+    case indexBuilding
 
     package var reason: String {
         switch self {
         case .typeUnknown(let type): "Did not find record type: \(type)"
         case .invalid(let reason): reason
+        case .indexBuilding: "an index is being built"
         }
     }
 }

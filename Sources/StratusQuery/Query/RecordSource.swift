@@ -4,7 +4,7 @@ package import StratusModel
 /// Reads record rows for queries: their format belongs to the records' state.
 package protocol RecordSource: Sendable {
     /// Returns the record's type and creator, which decide who may read it, without its fields; nil
-    /// for a tombstone.
+    /// for a tombstone. The first ``VisibleRecords/headSizeMax`` bytes of a row are enough.
     func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)?
 
     /// The record in a row of ``Table/record``; nil for a tombstone. Of its parts the `wanted`

@@ -4,4 +4,8 @@ package enum VisibleRecords: Sendable, Hashable {
     /// Those that this user created.
     case created(by: String)
     case none
+
+    /// The bytes of a row that hold a record's type and creator, whatever their lengths: who may
+    /// read it is judged by them.
+    package static let headSizeMax = 1_024
 }

@@ -19,6 +19,9 @@ package struct FieldIndex: Sendable, Hashable {
         case absence = 5
         /// One row for each record whose text has too many words for `tokens`: a summary of them.
         case longTexts = 6
+        /// One row for each record of a public database, in the order of who created it: for types
+        /// that people read their own records of. No schema names it.
+        case creators = 7
     }
 
     package enum State: UInt8, Sendable, Hashable {
@@ -50,8 +53,27 @@ package struct FieldIndex: Sendable, Hashable {
         self.state = state
     }
 
+    /// The fields of a type that have index rows, with each kind of them.
+    static func wanted(for type: RecordType) -> [(field: FieldDefinition, kind: Kind)] {
+        var wanted = type.fields.flatMap { field in
+            Self.kinds(for: field).map { (field: field, kind: $0) }
+        }
+        let creator = SystemField.createdUserRecordName
+        let hasCreators = wanted.contains {
+            $0.kind == .values && $0.field.name == creator.mappedName
+        }
+        let readers = type.grants.roles(that: .read)
+        if readers.contains("_creator"), !hasCreators,
+            !readers.contains("_world"), !readers.contains("_icloud")
+        {
+            let field = FieldDefinition(name: creator.mappedName, type: FieldType(creator.type))
+            wanted.append((field: field, kind: .creators))
+        }
+        return wanted
+    }
+
     /// The index rows a definition asks for, without number and state.
-    static func kinds(for definition: FieldDefinition) -> [Kind] {
+    private static func kinds(for definition: FieldDefinition) -> [Kind] {
         let indexes = definition.indexes
         let type = definition.type
         guard !type.isEncrypted, type.scalar != .asset else { return [] }

@@ -4,7 +4,7 @@ package import StratusModel
 /// A partition's copy of a container's schema, with the indexes it keeps for it.
 ///
 /// - `indexes` are sorted by type, field and kind; no two share a number.
-/// - Every index that the schema asks for stands there; none that it does not.
+/// - Every index that the schema and its grants ask for stands there; none that they do not.
 package struct IndexedSchema: Sendable, Equatable {
     package private(set) var schema: Schema
     package private(set) var indexes: [FieldIndex]
@@ -74,27 +74,25 @@ package struct IndexedSchema: Sendable, Equatable {
         var kept: [FieldIndex] = []
         var numbers = Set<UInt32>()
         for type in schema.types {
-            for field in type.fields {
-                for kind in FieldIndex.kinds(for: field) {
-                    if let index = self.index(kind, of: field.name, in: type.name),
-                        index.type == field.type
-                    {
-                        kept.append(index)
-                        numbers.insert(index.number)
-                        continue
-                    }
-                    let isBuilding: Bool
-                    if case .none = records {
-                        isBuilding = false
-                    } else {
-                        isBuilding = self.mayHold(field, kind, in: type.name)
-                    }
-                    kept.append(
-                        FieldIndex(
-                            number: self.nextNumber, recordType: type.name, field: field.name,
-                            kind: kind, type: field.type, state: isBuilding ? .building : .ready))
-                    self.nextNumber += 1
+            for (field, kind) in FieldIndex.wanted(for: type) {
+                if let index = self.index(kind, of: field.name, in: type.name),
+                    index.type == field.type
+                {
+                    kept.append(index)
+                    numbers.insert(index.number)
+                    continue
                 }
+                let isBuilding: Bool
+                if case .none = records {
+                    isBuilding = false
+                } else {
+                    isBuilding = self.mayHold(field, kind, in: type.name)
+                }
+                kept.append(
+                    FieldIndex(
+                        number: self.nextNumber, recordType: type.name, field: field.name,
+                        kind: kind, type: field.type, state: isBuilding ? .building : .ready))
+                self.nextNumber += 1
             }
         }
         let removed = self.indexes.filter { !numbers.contains($0.number) }

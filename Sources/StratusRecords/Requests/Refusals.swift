@@ -138,6 +138,8 @@ package struct RequestRefusal: Sendable, Hashable {
         /// A zone that is not in the bucket the command was sent to, or buckets of another layout
         /// of the container. Subject: the zone's name.
         case zoneElsewhere = 13
+        /// The query needs an index that is being built.
+        case indexBuilding = 14
         /// A record holds what was uploaded with the ticket already.
         case uploadAttached = 40
         /// The entry is later than the body's copies are kept for certain: upload again.

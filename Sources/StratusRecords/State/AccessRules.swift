@@ -53,13 +53,9 @@ package enum AccessRules {
         }
     }
 
-    /// The roles that may do `permission` with records of `type`. Who may write may read: every
-    /// question of who reads a type is answered by this.
+    /// The roles that may do `permission` with records of `type`.
     package static func roles(that permission: Grant.Permission, _ type: RecordType?) -> [String] {
-        (type?.grants ?? Grant.defaults).filter { grant in
-            grant.permissions.contains(permission)
-                || (permission == .read && grant.permissions.contains(.write))
-        }.map(\.role)
+        (type?.grants ?? Grant.defaults).roles(that: permission)
     }
 
     /// Whether there are types of which `principal` may not read every record.

@@ -88,6 +88,8 @@ extension RecordState {
             return writer.bytes.bytes
         case .failure(.typeUnknown(let type)):
             return refused(RequestRefusal(.typeUnknown, type))
+        case .failure(.indexBuilding):
+            return refused(RequestRefusal(.indexBuilding))
         case .failure(let refusal):
             return refused(RequestRefusal(.queryInvalid, refusal.reason))
         }

@@ -1,4 +1,4 @@
-import StratusCoding
+package import StratusCoding
 import StratusModel
 import StratusQuery
 import StratusRows
@@ -167,9 +167,6 @@ extension RecordState {
         return writer.bytes.bytes
     }
 
-    /// The bytes of a row that hold a record's type and creator, whatever their lengths.
-    private static let headSizeMax = 1_024
-
     /// The row of a live record that the caller may read.
     ///
     /// - Parameter hides: whether the caller may not read some record. What is not visible is then
@@ -179,10 +176,10 @@ extension RecordState {
         _ schema: Schema?, over rows: RowView
     ) throws(StoreError) -> Bytes? {
         if hides {
-            guard let head = try rows.head(.record, key, sizeMax: Self.headSizeMax),
+            guard let head = try rows.head(.record, key, sizeMax: VisibleRecords.headSizeMax),
                 try RecordRow.isLive(head), try Self.mayRead(head, in: database, principal, schema)
             else { return nil }
-            if head.count < Self.headSizeMax { return head }
+            if head.count < VisibleRecords.headSizeMax { return head }
         }
         guard let row = try rows.row(.record, key), try RecordRow.isLive(row) else { return nil }
         if !hides, try !Self.mayRead(row, in: database, principal, schema) { return nil }
@@ -340,7 +337,9 @@ extension RecordQuery {
 
 extension ByteReader {
     /// The first part of a record body, as far as permissions need it.
-    mutating func recordTypeAndCreator() throws(DecodingError) -> (type: String, creator: String) {
+    package mutating func recordTypeAndCreator() throws(DecodingError) -> (
+        type: String, creator: String
+    ) {
         try self.format(RecordRow.liveFormat)
         _ = try self.byte()
         _ = try self.varint()
