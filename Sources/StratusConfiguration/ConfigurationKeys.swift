@@ -409,7 +409,8 @@ extension ConfigurationKey {
         ConfigurationKey(
             "limits.addressRequestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
             "The same for one address (an IPv6 network of 64 bits), counted before "
-                + "credentials are checked. Raise it behind a load balancer. 0: no limit."),
+                + "credentials are checked. Behind a load balancer set `limits.trustedProxies`. "
+                + "0: no limit."),
         ConfigurationKey(
             "limits.userLookupRateMax", .integer(0...1_000_000), .integer(100), reloads: true,
             "How many people one user may look up in a minute at this node, by address or "
@@ -435,7 +436,7 @@ extension ConfigurationKey {
             "limits.connectionCountPerAddressMax", .integer(1...1_000_000), .integer(2_048),
             reloads: true,
             "Open connections from one address, so that one client cannot take them all. "
-                + "Raise it behind a load balancer."),
+                + "Those of `limits.trustedProxies` are not counted."),
         ConfigurationKey(
             "limits.streamCountMax", .integer(1...10_000), .integer(128), reloads: true,
             "Concurrent requests on one HTTP/2 connection. A change applies to new "
@@ -443,8 +444,14 @@ extension ConfigurationKey {
         ConfigurationKey(
             "limits.requestCountPerAddressMax", .integer(1...1_000_000), .integer(1_024),
             reloads: true,
-            "Concurrent HTTP/2 requests of one address, over all its connections. Raise it "
-                + "behind a load balancer."),
+            "Concurrent requests of one address over HTTP/2 or through `limits.trustedProxies`."),
+        ConfigurationKey(
+            "limits.trustedProxies", .list(.text), .list([]), reloads: true,
+            "The proxies and load balancers in front of this node: addresses, networks such as "
+                + "`10.0.0.0/8`, or `unix` for those on a Unix socket. Of what they pass on, the "
+                + "client is the last address in `X-Forwarded-For` that none of them has. Limits by "
+                + "address, logs and tries of passwords go by it. Never list an address from which "
+                + "clients come."),
         ConfigurationKey(
             "limits.headDeadline", .duration(.milliseconds(100) ... .seconds(600)),
             .duration(.seconds(10)), reloads: true,

@@ -1,6 +1,7 @@
 package import StratusCommandLine
 import StratusHTTP
 import StratusModel
+import StratusRuntime
 
 /// Combinations of values, each allowed alone, that cannot be meant.
 package enum ConfigurationRules {
@@ -51,6 +52,10 @@ package enum ConfigurationRules {
             refuse(
                 "assets.url",
                 "'\(origin)' is not an origin: write https://host[:port], without a path")
+        }
+        for text in settings.texts("limits.trustedProxies") where !TrustedProxies.isProxy(text) {
+            refuse(
+                "limits.trustedProxies", "'\(text)' is no address, no network and not 'unix'")
         }
         let clients = settings.addresses("client.listen")
         if clients.isEmpty { refuse("client.listen", "needs one address at least") }

@@ -397,13 +397,17 @@ package final class SignInService: Sendable {
     }
 
     /// An address without its port. Of IPv6 the half that names a site counts: one person has many.
-    static func place(of peer: String) -> String {
+    package static func place(of peer: String) -> String {
         // Nearly always there is nothing to take off.
         if !peer.utf8.contains(where: { $0 == 0x3A || $0 == 0x5B || $0 == 0x5D }) { return peer }
         let groups = peer.filter { $0 != "[" }.prefix { $0 != "]" }
             .split(separator: ":", omittingEmptySubsequences: false)
-        return groups.count <= 2
-            ? String(groups.first ?? "") : groups.prefix(4).joined(separator: ":")
+        if groups.count <= 2 { return String(groups.first ?? "") }
+        let host = groups.joined(separator: ":")
+        guard let bytes = SocketAddress.bytes(of: host), bytes.count == 16 else { return host }
+        return (0..<4).map { group in
+            String(UInt16(bytes[2 * group]) << 8 | UInt16(bytes[2 * group + 1]), radix: 16)
+        }.joined(separator: ":")
     }
 
     // MARK: Words

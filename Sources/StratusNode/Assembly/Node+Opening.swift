@@ -287,6 +287,17 @@ extension Node {
             health: state.health, figures: figures)
     }
 
+    static func adminLimits(_ settings: ConfigurationSettings) -> HTTPServerLimits {
+        var limits = HTTPServerLimits()
+        limits.trustedProxies = Self.proxies(settings)
+        return limits
+    }
+
+    /// The configuration was read: none of its texts is refused here.
+    private static func proxies(_ settings: ConfigurationSettings) -> TrustedProxies {
+        TrustedProxies(settings.texts("limits.trustedProxies")) ?? TrustedProxies()
+    }
+
     static func serverLimits(_ settings: ConfigurationSettings) -> HTTPServerLimits {
         var limits = HTTPServerLimits()
         limits.connectionCountMax = settings.integer("limits.connectionCountMax")
@@ -294,6 +305,7 @@ extension Node {
             "limits.connectionCountPerAddressMax")
         limits.http2.streamCountMax = settings.integer("limits.streamCountMax")
         limits.requestCountPerAddressMax = settings.integer("limits.requestCountPerAddressMax")
+        limits.trustedProxies = Self.proxies(settings)
         limits.timeouts.header = settings.duration("limits.headDeadline")
         limits.timeouts.idle = settings.duration("limits.idleDeadline")
         return limits

@@ -213,7 +213,7 @@ package final class Node: Sendable {
             configuration: HTTPServerConfiguration(
                 listeners: try await Self.addresses([adminAddress]).map {
                     .init($0, tls: certificates.admin)
-                }),
+                }, limits: Self.adminLimits(settings)),
             loops: [adminLoop], world: world, handler: admin)
 
         let metricsServer = try await Self.metricsServer(
@@ -347,6 +347,7 @@ package final class Node: Sendable {
         self.clients.writeLines(settings.bool("log.access"))
         self.front.gateway = self.makeGateway(settings)
         self.clientServer.replaceLimits(with: Self.serverLimits(settings))
+        self.adminServer.replaceLimits(with: Self.adminLimits(settings))
         for key in changes where !key.reloads {
             self.log.warning(
                 "a changed key waits for a restart", ["key": .text(key.path)])

@@ -73,13 +73,18 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     private var stopGraceEnd = MonotonicTime(nanoseconds: .min)
 
     init(
-        transport: Transport, from address: SocketAddress, isSecure: Bool, shard: HTTPServerShard
+        transport: Transport, from address: SocketAddress, countingFor host: String?,
+        isSecure: Bool, shard: HTTPServerShard
     ) {
         self.loop = shard.loop
         self.shard = shard
         self.transport = transport
-        if case .ip(let host, _) = address { self.address = host } else { self.address = nil }
-        self.peer = self.address ?? "unix"
+        self.address = host
+        if case .ip(let text, _) = address {
+            self.peer = text
+        } else {
+            self.peer = TrustedProxies.unix
+        }
         self.stage = isSecure ? .handshake : .open
         self.mayBeHTTP2 = !isSecure && shard.plainHTTP2
         self.machine = HTTPServerConnection(limits: shard.limits.message)

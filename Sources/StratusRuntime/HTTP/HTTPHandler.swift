@@ -177,6 +177,15 @@ package final class HTTPRequest: Sendable {
             isSecure: self.isSecure, certificate: self.certificate, longWork: self.longWork,
             version: self.version, patience: self.patience, mayWait: false, callers: self.callers)
     }
+
+    /// The same request as a proxy's client has made it. Nothing is known of its caller from
+    /// earlier ones: what is known holds an address.
+    func passedOn(for client: String) -> HTTPRequest {
+        HTTPRequest(
+            head: self.head, body: self.body, peer: client, identity: self.identity,
+            isSecure: self.isSecure, certificate: self.certificate, longWork: self.longWork,
+            version: self.version, patience: self.patience, mayWait: self.mayWait)
+    }
 }
 
 /// The bytes of a request's body, pulled: what is not asked for is not read from the socket.

@@ -51,7 +51,10 @@ final class HTTPListener: Channel {
         if case .ip = address { socket.disableDelay() }
         let transport = Transport(takingOwnershipOf: socket.release())
         var host: String?
-        if case .ip(let text, _) = address { host = text }
+        // A proxy's connections are its clients'.
+        if case .ip(let text, _) = address, !self.shard.limits.trustedProxies.contains(text) {
+            host = text
+        }
         guard self.shard.admission.enter(host) else {
             return Self.refuse(transport, isSecure: self.tls != nil)
         }
@@ -66,7 +69,8 @@ final class HTTPListener: Channel {
         }
         self.shard.add(
             HTTPConnection(
-                transport: transport, from: address, isSecure: self.tls != nil, shard: self.shard))
+                transport: transport, from: address, countingFor: host, isSecure: self.tls != nil,
+                shard: self.shard))
     }
 
     /// Says why in one packet that always fits a fresh socket, and forgets it.

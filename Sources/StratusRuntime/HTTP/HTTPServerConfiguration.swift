@@ -80,11 +80,14 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var http2 = HTTP2Limits()
     /// The same for all streams of an HTTP/2 connection together.
     package var http2OutputSizeMax: ByteCount = .kibibytes(256)
-    /// Requests over HTTP/2 that are being answered for one address, over all its connections.
+    /// Requests over HTTP/2, or through trusted proxies, that are being answered for one address.
     package var requestCountPerAddressMax = 1_024
 
     /// Requests that the handler may hold until something happens, over all loops. Beyond: 503.
     package var heldRequestCountMax = 10_000
+
+    /// Whose requests count for the address that they name, and whose connections count for none.
+    package var trustedProxies = TrustedProxies()
 
     package init() {}
 }

@@ -4,7 +4,7 @@ import StratusTLS
 
 /// A connection as the server sees it, whichever version of HTTP it speaks.
 protocol ServedConnection: AnyObject {
-    /// Without port; nil on a Unix socket.
+    /// Without port; nil on a Unix socket and for a trusted proxy: they count for no address.
     var address: String? { get }
     /// For a graceful stop: ends after what is in flight.
     func closeWhenDone()
@@ -85,22 +85,39 @@ final class HTTPServerShard: @unchecked Sendable {
         if self.connections.isEmpty { self.endStop() }
     }
 
-    /// The handler's answer. A request that may be held takes one of the server's places first,
-    /// and keeps it until its handler has ended. One that waits only if its body says so may go
-    /// on without a place.
+    /// The handler's answer. What a trusted proxy passes on is its client's request, which has a
+    /// place of its address.
     func respond(to request: HTTPRequest, by plan: RequestPlan) async -> HTTPResponse {
+        let proxies = self.limits.trustedProxies
+        guard let client = proxies.client(behind: request.peer, request.head.headers) else {
+            return await self.answer(request, by: plan)
+        }
+        guard self.admission.enterRequest(client) else {
+            return Self.full("too many requests of this address", retryAfter: 1)
+        }
+        defer { self.admission.leaveRequest(client) }
+        return await self.answer(request.passedOn(for: client), by: plan)
+    }
+
+    /// A request that may be held takes one of the server's places first, and keeps it until its
+    /// handler has ended. One that waits only if its body says so may go on without a place.
+    private func answer(_ request: HTTPRequest, by plan: RequestPlan) async -> HTTPResponse {
         guard request.patience.isHeld else { return await plan.respond(request) }
         guard self.admission.enterHeld(max: self.limits.heldRequestCountMax) else {
             if request.patience == .heldIfAsked {
                 return await plan.respond(request.withoutWaiting)
             }
-            return HTTPResponse(
-                status: 503, headers: ["Content-Type": "text/plain", "Retry-After": "30"],
-                body: .bytes(Bytes("too many held requests\n".utf8)))
+            return Self.full("too many held requests", retryAfter: 30)
         }
         var response = await plan.respond(request)
         response.held = HeldPlace(in: self.admission, with: response.held)
         return response
+    }
+
+    private static func full(_ text: String, retryAfter seconds: Int) -> HTTPResponse {
+        HTTPResponse(
+            status: 503, headers: ["Content-Type": "text/plain", "Retry-After": "\(seconds)"],
+            body: .bytes(Bytes("\(text)\n".utf8)))
     }
 
     func dateLine() -> Bytes {

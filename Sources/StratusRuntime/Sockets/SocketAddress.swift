@@ -26,6 +26,17 @@ package enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return inet_pton(self.family, host, &bytes) == 1 ? bytes : nil
     }
 
+    /// The bytes of a numeric host: four also for what version 6 says of an address of version 4.
+    package static func bytes(of host: String) -> [UInt8]? {
+        guard host.utf8.count < Int(INET6_ADDRSTRLEN),
+            let bytes = SocketAddress.ip(host, port: 0).numericBytes
+        else { return nil }
+        let isMapped =
+            bytes.count == 16 && bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF
+            && bytes[11] == 0xFF
+        return isMapped ? Array(bytes[12...]) : bytes
+    }
+
     var family: Int32 {
         switch self {
         case .ip(let host, _): host.contains(":") ? AF_INET6 : AF_INET

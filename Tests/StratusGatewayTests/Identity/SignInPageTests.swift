@@ -20,6 +20,16 @@ import Testing
                 "public/users/caller", api: api, headers: origin.map { [("Origin", $0)] } ?? []))
     }
 
+    @Test(arguments: [
+        ("192.0.2.1", "192.0.2.1"), ("192.0.2.1:4711", "192.0.2.1"), ("unix", "unix"),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.1"), ("[2001:db8::1]:4711", "2001:db8:0:0"),
+        ("2001:db8::a:b:c:d", "2001:db8:0:0"), ("2001:db8::1:2:3:4", "2001:db8:0:0"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2"), ("2001:db8:0:1::", "2001:db8:0:1"),
+    ])
+    func `of an address of version 6 the half that names a site counts`(
+        peer: String, place: String
+    ) { #expect(SignInService.place(of: peer) == place) }
+
     @Test func `9: signing in hands both keys to the origin that asked, once`() async throws {
         let town = Neighbourhood()
         let api = try await town.apiToken(origins: ["https://app.example.org"])

@@ -19,6 +19,10 @@ import Testing
     static let refused: [Refused] = [
         ("no object", "[]", ["1:1: must be an object, not an array"]),
         (
+            "a proxy that is none", "{limits: {trustedProxies: ['10.0.0.0/8', 'unix', 'nginx']}}",
+            ["1:27: limits.trustedProxies: 'nginx' is no address, no network and not 'unix'"]
+        ),
+        (
             "does not parse", "{\n  log: {level: info}\n}",
             ["2:16: 'info' is not a value: a string needs quotes"]
         ),
