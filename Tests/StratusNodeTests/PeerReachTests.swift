@@ -1,3 +1,4 @@
+import StratusModel
 import StratusRuntime
 import Synchronization
 import Testing
@@ -6,30 +7,34 @@ import Testing
 
 /// A node without a majority is not ready.
 @Suite struct PeerReachTests {
-    private final class Counts: Sendable {
-        let open = Mutex(0)
-        let peers = Mutex(2)
+    private final class Cluster: Sendable {
+        let open = Mutex<Set<NodeID>>([])
+        let peers = Mutex(Cluster.nodes(2...3))
+
+        static func nodes(_ numbers: ClosedRange<UInt32>) -> Set<NodeID> {
+            Set(numbers.map { NodeID($0) })
+        }
     }
 
     @Test func `readiness follows the majority, as links and members come and go`() {
-        let counts = Counts()
+        let cluster = Cluster()
         let health = Health()
         health.clear("starting")
-        let reach = PeerReach(health) { counts.peers.withLock { $0 } }
-        reach.begin { counts.open.withLock { $0 } }
+        let reach = PeerReach(health) { cluster.peers.withLock { $0 } }
+        reach.begin { node in cluster.open.withLock { $0.contains(node) } }
         #expect(
             health.reasons.map(\.text) == ["reaches 1 of 3 nodes, which is not a majority"])
-        counts.open.withLock { $0 = 1 }
+        cluster.open.withLock { $0 = Cluster.nodes(3...3) }
         reach.look()
         #expect(health.isReady)
-        // Two nodes have joined, and this one reaches none of them yet.
-        counts.peers.withLock { $0 = 4 }
+        // Two nodes have replicas now, and this one reaches none of them yet.
+        cluster.peers.withLock { $0 = Cluster.nodes(2...5) }
         reach.look()
         #expect(!health.isReady)
-        counts.open.withLock { $0 = 2 }
+        cluster.open.withLock { $0 = Cluster.nodes(3...4) }
         reach.look()
         #expect(health.isReady)
-        counts.open.withLock { $0 = 1 }
+        cluster.open.withLock { $0 = Cluster.nodes(4...4) }
         reach.look()
         #expect(
             health.reasons.map(\.text) == ["reaches 2 of 5 nodes, which is not a majority"])
@@ -38,7 +43,7 @@ import Testing
     @Test func `a node alone is its own majority`() {
         let health = Health()
         health.clear("starting")
-        PeerReach(health) { 0 }.begin { 0 }
+        PeerReach(health) { [] }.begin { _ in false }
         #expect(health.isReady)
     }
 }

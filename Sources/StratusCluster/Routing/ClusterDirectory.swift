@@ -176,6 +176,17 @@ package final class ClusterDirectory: Sendable {
         }
     }
 
+    /// The other members that hold replicas.
+    package var peersWithReplicas: Set<NodeID> {
+        let view = self.view
+        var peers = Set(view.systemReplicas)
+        for partition in view.table.partitions {
+            peers.formUnion(view.table.replicas(of: partition))
+        }
+        peers.remove(self.own)
+        return peers
+    }
+
     /// `host:port`, the host in brackets where it has colons of its own.
     package static func parts(of address: String) -> (host: String, port: UInt16)? {
         guard let colon = address.lastIndex(of: ":"),

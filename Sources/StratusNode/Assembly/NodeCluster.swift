@@ -123,7 +123,7 @@ final class NodeCluster: Sendable {
             throw NodeFailure(.inputOutput, "'\(plan.dataDirectory)': \(error)")
         }
         let refusals = PeerRefusals(health) { directory.peers.count }
-        let reach = PeerReach(health) { directory.peers.count }
+        let reach = PeerReach(health) { directory.peersWithReplicas }
         let sleep: @Sendable (MonotonicTime) async -> Void = { time in
             try? await loop.sleep(until: time)
         }
@@ -180,7 +180,7 @@ final class NodeCluster: Sendable {
                     bulkBroke: { node in receivers.lostCopies(of: node) }))
         }
         let linksMade = links
-        if let linksMade { reach.begin { linksMade.openCount } }
+        if let linksMade { reach.begin { linksMade.isOpen(to: $0) } }
         let sender: any PeerSender = linksMade ?? NoPeers()
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: own.incarnation,

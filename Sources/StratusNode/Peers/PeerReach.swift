@@ -1,28 +1,34 @@
+import StratusModel
 import StratusRuntime
 import Synchronization
 
 /// Whether this node reaches a majority of its cluster, itself included. A node that does not can
 /// promise nothing and is not ready, so load balancers send its clients elsewhere.
+///
+/// Nodes that hold no replica do not count: nothing waits for one that has just joined.
 final class PeerReach: Sendable {
     private let health: Health
-    private let peerCount: @Sendable () -> Int
-    private let openCount = Mutex<@Sendable () -> Int>({ 0 })
+    private let peers: @Sendable () -> Set<NodeID>
+    private let isOpen = Mutex<@Sendable (NodeID) -> Bool>({ _ in false })
 
-    init(_ health: Health, peerCount: @escaping @Sendable () -> Int) {
+    /// - Parameter peers: the others that hold replicas.
+    init(_ health: Health, peers: @escaping @Sendable () -> Set<NodeID>) {
         self.health = health
-        self.peerCount = peerCount
+        self.peers = peers
     }
 
-    /// - Parameter openCount: peers that can be sent to now.
-    func begin(_ openCount: @escaping @Sendable () -> Int) {
-        self.openCount.withLock { $0 = openCount }
+    /// - Parameter isOpen: whether a peer can be sent to now.
+    func begin(_ isOpen: @escaping @Sendable (NodeID) -> Bool) {
+        self.isOpen.withLock { $0 = isOpen }
         self.look()
     }
 
     /// After a link or the members changed.
     func look() {
-        let nodeCount = self.peerCount() + 1
-        let reached = self.openCount.withLock { $0 }() + 1
+        let isOpen = self.isOpen.withLock { $0 }
+        let peers = self.peers()
+        let nodeCount = peers.count + 1
+        let reached = peers.count { isOpen($0) } + 1
         if reached * 2 > nodeCount {
             self.health.clear("peers")
         } else {
