@@ -38,11 +38,11 @@ package struct AdminHandler: HTTPHandler {
         control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings,
         directory: Directory? = nil, cluster: (any ClusterControl)? = nil,
         push: (any PushControl)? = nil, files: (any ExportedFiles)? = nil,
-        resealing: (any FileResealing)? = nil
+        resealing: (any FileResealing)? = nil, copying: (any RecordCopying)? = nil
     ) {
         self.services = AdminServices(
             control: control, health: health, metrics: metrics, log: log, directory: directory,
-            cluster: cluster, push: push, files: files, resealing: resealing)
+            cluster: cluster, push: push, files: files, resealing: resealing, copying: copying)
         self.settings = settings
         self.refused = metrics.counter(
             "stratus_administrators_refused_total",

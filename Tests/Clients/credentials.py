@@ -422,6 +422,32 @@ try:
     say(save(fresh_all[0], "heavy", "heavy").get("recordChangeTag"), "and is saved so")
     say(json.loads(control("--json", "container", "show", *trial).stdout)["state"] == "active", "container show")
 
+    # Its public records go to production, with their creator; from buckets to one partition.
+    wanted = [("moved", {"label": "Here"}, None), ("above", {}, "moved"), ("points", {}, "above")]
+    for name, fields, target in wanted:
+        values = {key: {"value": value} for key, value in fields.items()}
+        if target:
+            values["of"] = {"value": {"recordName": target, "action": "DELETE_SELF"}}
+        answer = ask(fresh_base + "/public/records/modify" + fresh_all[0], json.dumps({"operations": [shelf("create", name, values)]}))
+        say("recordChangeTag" in answer[1]["records"][0], f"a public record: {name}", answer)
+    moving = ("container", "copy", "--container", fresh, "--from", "development", "--to", "production")
+    say(control(*moving).returncode != 0, "container copy wants the name again")
+    told = json.loads(control("--json", *moving, "--confirm", fresh).stdout)
+    say(told["made"] == 3 and not told["refused"], "container copy makes what is missing in production", told)
+    told = json.loads(control("--json", *moving, "--confirm", fresh).stdout)
+    say((told["made"], told["there"]) == (0, 3), "and nothing twice", told)
+    live = ("--container", fresh, "--environment", "production")
+    live_token = control("token", "create", *live, "--name", "web", "--any-origin").stdout.split()[-1]
+    live_user = control("user", "sign-in", "--email", "nils@example.org", *live).stdout.split()[-1]
+    live_both = f"?ckAPIToken={live_token}&ckWebAuthToken={live_user}"
+    live_base = f"/database/1/{fresh}/production/public/records"
+    answer = ask(live_base + "/lookup" + live_both, json.dumps({"records": [{"recordName": name} for name, _, _ in wanted]}))
+    found = answer[1].get("records", [{}])
+    say(len(found) == 3 and found[0]["fields"]["label"]["value"] == "Here" and
+        found[2]["fields"]["of"]["value"]["recordName"] == "above", "they are there", answer)
+    answer = ask(live_base + "/modify" + live_both, json.dumps({"operations": [shelf("forceUpdate", "moved", {"label": {"value": "There"}})]}))
+    say("recordChangeTag" in answer[1]["records"][0], "and their creator's", answer)
+
     # The other container is gone by now.
     time.sleep(max(0, shut + 33 - time.monotonic()))
     gone = json.loads(control("--json", "container", "delete", *old, "--confirm", "iCloud.org.example.old").stdout)

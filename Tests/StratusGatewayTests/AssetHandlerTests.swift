@@ -183,8 +183,11 @@ import WireScenarios
 
         deinit { self.workers.stop() }
 
-        func api(_ operation: String, _ body: JSON) async throws -> (status: Int, JSON) {
-            let path = "/database/1/\(Self.container.container)/development/private/\(operation)"
+        func api(
+            _ operation: String, _ body: JSON, in database: String = "private"
+        ) async throws -> (status: Int, JSON) {
+            let path =
+                "/database/1/\(Self.container.container)/development/\(database)/\(operation)"
             let head = RequestHead(
                 method: "POST", path: path,
                 query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=t",
@@ -221,14 +224,16 @@ import WireScenarios
             }
         }
 
-        func ticket(_ record: String = "one") async throws -> String {
+        func ticket(
+            _ record: String = "one", in database: String = "private"
+        ) async throws -> String {
             let (status, answer) = try await self.api(
                 "assets/upload",
                 [
                     "tokens": [
                         ["recordType": "Book", "recordName": .string(record), "fieldName": "cover"]
                     ]
-                ])
+                ], in: database)
             #expect(status == 200, "\(answer)")
             return try #require(answer["tokens"]?[0]?["url"]?.text)
         }

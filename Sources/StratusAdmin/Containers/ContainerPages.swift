@@ -56,6 +56,7 @@ enum ContainerPages {
             "POST", "/v1/containers/{container}/environments/{environment}/schema/reset/piece",
             answer: "what this piece removed, and whether anything is left"
         ) { try await Self.continueReset($0, $0.container()) },
+        Self.copyRoute,
     ]
 
     private static func listContainers(_ exchange: AdminExchange) async throws -> HTTPResponse {

@@ -248,6 +248,8 @@ struct AdminServices: Sendable {
     let files: (any ExportedFiles)?
     /// What seals files anew; nil if this node keeps none.
     let resealing: (any FileResealing)?
+    /// What copies records between environments; nil if this node serves no clients.
+    let copying: (any RecordCopying)?
 }
 
 /// An error that ends a request, in words.

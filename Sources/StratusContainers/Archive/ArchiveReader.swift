@@ -156,12 +156,13 @@ struct ArchiveReader: Sendable {
         }
     }
 
-    func page(of type: String, in database: DatabaseID, after: Bytes?) async throws
-        -> QueryPage
-    {
+    /// - Parameter limit: 0: as many as a page may have.
+    func page(
+        of type: String, in database: DatabaseID, after: Bytes?, limit: Int = 0
+    ) async throws -> QueryPage {
         let ask = QueryPageAsk(
-            database: database, predicate: RecordPredicate(recordType: type), after: after,
-            requiresIndexes: false)
+            database: database, predicate: RecordPredicate(recordType: type), limit: limit,
+            after: after, requiresIndexes: false)
         switch try await self.ask(.page(ask), at: .database(database)) {
         case .page(let page): return page
         // A partition that never saw the type has no records of it.

@@ -44,7 +44,7 @@ struct SchemaCommands: AdminConversation {
     }
 
     /// Asks the person who typed the command, unless they confirmed it there.
-    private func confirm(_ wanted: SchemaAnswer) throws(AdminClient.Failure) {
+    func confirm(_ wanted: SchemaAnswer) throws(AdminClient.Failure) {
         let container = self.invocation.value("container")
         if let confirmed = self.invocation["confirm"] {
             return try ContainerCommands.confirm(confirmed, container)

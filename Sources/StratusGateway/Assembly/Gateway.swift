@@ -8,6 +8,8 @@ package final class Gateway: HTTPHandler {
     package let kernel: GatewayKernel
     /// What serves uploads and downloads. Nil where nothing keeps assets.
     package let assets: AssetSurface?
+    /// What copies records between environments.
+    package let copier: RecordCopier
     let services: WebServices
     private let surfaces: SurfaceTable
 
@@ -25,6 +27,7 @@ package final class Gateway: HTTPHandler {
         let assets = needs.assets.map { AssetSurface($0, kernel) }
         self.services = services
         self.assets = assets
+        self.copier = RecordCopier(kernel, assets: needs.assets)
         var surfaces: [any Surface] = [
             services, DAVSurface(kernel, assets: needs.assets, counters: needs.davCounters),
             PublishedSurface(kernel, assets: needs.assets), PollService(kernel: kernel),

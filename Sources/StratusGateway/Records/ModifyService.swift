@@ -56,25 +56,7 @@ struct ModifyService: Sendable {
             zone = self.exchange.wantsSyncToken ? try await self.exchange.summary(of: place) : nil
             results = await self.modify(modify, in: buckets, at: place, schema: schema)
         } else {
-            if let spread = self.exchange.holder.spread,
-                !accepted.allSatisfy(\.kind.isDelete)
-            {
-                let parts = SpreadParts(spread)
-                if let bounds = await self.sizeBounds(of: parts) {
-                    modify.rules.databaseSizeMax = bounds[parts.number(of: place.database)]
-                }
-            }
-            await self.cutWords(of: &modify, by: schema)
-            let outcome = try await self.exchange.submit(
-                .modifyRecords(modify), to: place.database, schema: schema
-            ).outcome
-            guard case .records(let modified) = outcome,
-                modified.results.count == accepted.count
-            else { throw RouteError.refused("an outcome of another kind") }
-            zone = modified.zone
-            results = modified.results.map {
-                .success(Self.saying(self.exchange.rules, $0))
-            }
+            (results, zone) = try await self.modifyWhole(modify, at: place, schema: schema)
         }
         if results.isEmpty {
             return self.modifyAnswer(items, .none, request: request, zone: zone, at: place)
@@ -95,6 +77,48 @@ struct ModifyService: Sendable {
             guard Self.hasCommitted(results) else { throw error }
             throw RouteError.outcomeUnknown
         }
+    }
+
+    /// Makes records of which all is known. Each operation is decided by itself.
+    func create(
+        _ operations: [RecordOperation], at place: ZonePlace, schema: Schema
+    ) async throws -> [OperationResult] {
+        var draws = self.exchange.draws()
+        var modify = ModifyRecords(
+            database: place.database, zone: place.zone.name, isAtomic: false,
+            drawnIncarnation: draws.incarnation(), rules: self.exchange.rules,
+            operations: operations)
+        modify.resolvesAssets = operations.contains(where: \.hasAssets)
+        if let buckets = place.buckets {
+            return await self.modify(modify, in: buckets, at: place, schema: schema)
+        }
+        return try await self.modifyWhole(modify, at: place, schema: schema).results
+    }
+
+    /// A request to a zone that lies whole in one partition.
+    private func modifyWhole(
+        _ modify: ModifyRecords, at place: ZonePlace, schema: Schema
+    ) async throws -> (results: [OperationResult], zone: ZoneSummary?) {
+        var modify = modify
+        if let spread = self.exchange.holder.spread,
+            !modify.operations.allSatisfy(\.kind.isDelete)
+        {
+            let parts = SpreadParts(spread)
+            if let bounds = await self.sizeBounds(of: parts) {
+                modify.rules.databaseSizeMax = bounds[parts.number(of: place.database)]
+            }
+        }
+        await self.cutWords(of: &modify, by: schema)
+        let outcome = try await self.exchange.submit(
+            .modifyRecords(modify), to: place.database, schema: schema
+        ).outcome
+        guard case .records(let modified) = outcome,
+            modified.results.count == modify.operations.count
+        else { throw RouteError.refused("an outcome of another kind") }
+        return (
+            modified.results.map { .success(Self.saying(self.exchange.rules, $0)) },
+            modified.zone
+        )
     }
 
     private static func hasCommitted(_ results: [OperationResult]) -> Bool {

@@ -33,8 +33,8 @@ package final class ClientFront: HTTPHandler {
     }
 }
 
-/// Seals files anew with what serves uploads and downloads at the time, so by the settings of the
-/// last reload.
+/// Seals files anew and copies records with what serves clients at the time, so by the settings of
+/// the last reload.
 package struct CurrentFiles: FileResealing {
     private let front: ClientFront
 
@@ -45,5 +45,15 @@ package struct CurrentFiles: FileResealing {
             return .left(reason: "this node keeps no files")
         }
         return try await files.reseal(asset, of: database)
+    }
+}
+
+extension CurrentFiles: RecordCopying {
+    package func copy(
+        _ records: [Record], of source: DatabaseID, to container: ContainerReference,
+        layout: ContainerLayout
+    ) async throws -> [CopiedRecord] {
+        try await self.front.gateway.copier.copy(
+            records, of: source, to: container, layout: layout)
     }
 }

@@ -203,7 +203,7 @@ package final class Node: Sendable {
                     metricsAreOpen: settings.bool("admin.openMetrics")),
                 directory: people.directory,
                 cluster: systemPartition, push: push, files: gateway.assets,
-                resealing: CurrentFiles(front)),
+                resealing: CurrentFiles(front), copying: CurrentFiles(front)),
             listener: "admin", log: log, metrics: state.metrics, writesLines: false,
             now: { world.now })
         guard let adminAddress = settings.address("admin.listen") else {

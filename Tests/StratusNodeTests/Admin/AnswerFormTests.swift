@@ -37,6 +37,7 @@ import Testing
         ("PUT \(place)/schema", SchemaAnswer.self),
         ("POST \(place)/schema/reset", ResetAnswer.self),
         ("POST \(place)/schema/reset/piece", RemovalAnswer.self),
+        ("POST \(place)/copy", RecordCopyAnswer.self),
         ("GET /v1/users", UsersAnswer.self), ("POST /v1/users", IDAnswer.self),
         ("GET \(user)", UserAnswer.self), ("DELETE \(user)", ErasureAnswer.self),
         ("POST \(user)/reset-link", PathAnswer.self), ("POST \(user)/sign-in", SignInAnswer.self),

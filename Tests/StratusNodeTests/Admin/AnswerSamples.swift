@@ -133,6 +133,10 @@ enum AnswerSamples {
             removal,
             #"{"isDone":true,"waitMilliseconds":0,"users":0,"zones":1,"records":2,"version":5}"#,
         ],
+        "POST \(container)/copy": [
+            #"{"made":50,"there":0,"fileBytes":700000,"waiting":[{"record":"a","reason":"not there yet"}],"refused":[],"next":"000442"}"#,
+            #"{"made":1,"there":50,"fileBytes":0,"waiting":[],"refused":[{"record":"b","reason":"no such type"}]}"#,
+        ],
     ]
 
     static let people: [String: [String]] = [

@@ -171,6 +171,20 @@ import Testing
         Case("schema promote \(container) --dry-run", "schema-promote-dry"),
         Case("schema reset \(container) --confirm iCloud.a"),
         Case("schema reset \(container) --dry-run", "schema-reset-dry"),
+        Case(
+            "container copy \(container) --from development --to production --confirm iCloud.a",
+            "container-copy"),
+        Case(
+            "container copy \(container) --from development --to production",
+            "container-copy-unconfirmed"),
+        Case(
+            "container copy \(container) --from production --to development",
+            "container-copy-refused",
+            [
+                "POST /v1/containers/iCloud.a/environments/production/copy": [
+                    #"{"made":0,"there":2,"fileBytes":0,"waiting":[{"record":"a","reason":"not there yet"}],"refused":[]}"#
+                ]
+            ]),
     ]
 
     private static let both = [
