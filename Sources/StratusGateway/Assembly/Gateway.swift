@@ -27,7 +27,7 @@ package final class Gateway: HTTPHandler {
         let assets = needs.assets.map { AssetSurface($0, kernel) }
         self.services = services
         self.assets = assets
-        self.copier = RecordCopier(kernel, assets: needs.assets)
+        self.copier = RecordCopier(kernel, assets: assets)
         var surfaces: [any Surface] = [
             services, DAVSurface(kernel, assets: needs.assets, counters: needs.davCounters),
             PublishedSurface(kernel, assets: needs.assets), PollService(kernel: kernel),

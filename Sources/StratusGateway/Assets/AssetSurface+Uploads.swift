@@ -65,6 +65,14 @@ extension AssetSurface {
             ], body: .bytes(writer.finish()))
     }
 
+    /// A permission that nobody asked for: bytes that come another way than by an address.
+    func ticket(for database: DatabaseID, by user: String, sizeMax: UInt64) -> UploadTicket {
+        UploadTicket(
+            upload: UInt128(self.world.random()) << 64 | UInt128(self.world.random()),
+            database: database, user: user, sizeMax: sizeMax,
+            expiresMilliseconds: self.world.wallMilliseconds + UploadTicket.lifeMilliseconds)
+    }
+
     /// Takes a file to the disks of a majority, and names it.
     ///
     /// - Parameters:

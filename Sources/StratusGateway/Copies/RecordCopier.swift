@@ -19,10 +19,10 @@ package struct RecordCopier: RecordCopying {
     private static let patience = Duration.seconds(20)
 
     private let kernel: GatewayKernel
-    private let assets: AssetKit?
+    private let assets: AssetSurface?
     private let work = LongWork()
 
-    package init(_ kernel: GatewayKernel, assets: AssetKit?) {
+    package init(_ kernel: GatewayKernel, assets: AssetSurface?) {
         self.kernel = kernel
         self.assets = assets
     }
@@ -54,7 +54,8 @@ package struct RecordCopier: RecordCopying {
         authentication.layout = layout
         let route = Route(container, .public, "copy")
         return Exchange(
-            kernel: self.kernel, assets: self.assets, route: route, authentication: authentication,
+            kernel: self.kernel, assets: self.assets?.kit, route: route,
+            authentication: authentication,
             head: RequestHead(method: "POST", path: "/"), body: [], isSecure: true,
             room: AnswerRoom(of: self.kernel.answers),
             turn: LongWork.Turn(at: self.work, for: route.tenant))
@@ -160,9 +161,11 @@ package struct RecordCopier: RecordCopying {
     private func file(
         _ reference: AssetReference, in source: DatabaseID, to database: DatabaseID
     ) async throws -> AssetReference {
-        guard let kit = self.assets else { throw AssetFailure.gone("this node keeps no files") }
+        guard let surface = self.assets else {
+            throw AssetFailure.gone("this node keeps no files")
+        }
+        let kit = surface.kit
         try await kit.keepUp()
-        let surface = AssetSurface(kit, self.kernel)
         guard let asset = reference.asset,
             let stored = try await surface.stored(asset, in: source), !stored.body.isLost
         else { throw AssetFailure.gone("a file is lost") }
@@ -170,10 +173,7 @@ package struct RecordCopier: RecordCopying {
         let size = stored.body.size
         let (body, share) = try await surface.begin(stored, 0..<size, by: Self.reader)
         defer { withExtendedLifetime(share) {} }
-        let ticket = UploadTicket(
-            upload: UInt128(world.random()) << 64 | UInt128(world.random()), database: database,
-            user: Self.writer, sizeMax: size,
-            expiresMilliseconds: world.wallMilliseconds + UploadTicket.lifeMilliseconds)
+        let ticket = surface.ticket(for: database, by: Self.writer, sizeMax: size)
         let (pinned, _) = try await surface.store(
             PacedBody(
                 body, rate: kit.settings.resealingRate, now: { world.now }, sleep: kit.sleep),

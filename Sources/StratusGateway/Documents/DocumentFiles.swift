@@ -34,11 +34,7 @@ struct DocumentFiles: Sendable {
         freeing freedSize: UInt64, judge: @escaping @Sendable () async throws -> Void
     ) async throws -> DocumentContent {
         try await self.assets.kit.keepUp()
-        let world = self.assets.world
-        let ticket = UploadTicket(
-            upload: UInt128(world.random()) << 64 | UInt128(world.random()), database: database,
-            user: user, sizeMax: self.sizeMax,
-            expiresMilliseconds: world.wallMilliseconds + UploadTicket.lifeMilliseconds)
+        let ticket = self.assets.ticket(for: database, by: user, sizeMax: self.sizeMax)
         let (pinned, size) = try await self.assets.store(
             body, of: length, ticket,
             pin: PinTerms(

@@ -105,7 +105,7 @@ package struct QueryExecutor: Sendable {
                 zone: zone, query: query,
                 planner: PathPlanner(query, in: self.schema, zone: zone), visible: visible)
         }
-        if let first = targets.first, first.visible != .all, first.ownPath == nil {
+        if visible != .all, let first = targets.first, first.ownPath == nil {
             return .failure(.indexBuilding)
         }
         let reader = QueryReader(rows, self.source, within: time)
