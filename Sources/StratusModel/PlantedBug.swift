@@ -66,7 +66,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.
-    case durableAtCommit, walNotWrittenAgain
+    case durableAtCommit, walNotWrittenAgain, walBehindBarrier
     // What a node knows of itself and of the others.
     case newReplicaNotTold, permitLiftsAll, endedSuspectedForEver
     // Damage.

@@ -14,6 +14,7 @@ package final class FileSystem: @unchecked Sendable {
     private struct Weak { weak var database: SharedDatabase? }
 
     package let files: any Files
+    let bugs: PlantedBugs
     let name: String
     private let vfs: UnsafeMutablePointer<sqlite3_vfs>
     private let databases = Mutex<[DiskPath: Weak]>([:])
@@ -30,9 +31,10 @@ package final class FileSystem: @unchecked Sendable {
         return true
     }()
 
-    package init(_ files: any Files) {
+    package init(_ files: any Files, bugs: PlantedBugs = PlantedBugs()) {
         precondition(Self.isConfigured)
         self.files = files
+        self.bugs = bugs
         let number = Self.count.wrappingAdd(1, ordering: .relaxed).newValue
         self.name = "stratus-\(number)"
         self.vfs = .allocate(capacity: 1)

@@ -20,6 +20,10 @@ final class OpenFile {
     /// Its name survives a power cut only once its directory is synced.
     private var needsDirectorySync: Bool
     private let scratch: UnsafeMutableRawBufferPointer
+    /// Writes of the WAL that are not in its file yet.
+    private var gathered = GatheredWrites()
+    /// The frame whose header was written last ends a commit.
+    private var isLastOfCommit = false
 
     init(
         _ path: DiskPath, _ kind: Kind, of database: DiskPath, tag: UInt32, create: Bool,
@@ -84,6 +88,7 @@ final class OpenFile {
     private func readWAL(_ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64)
         throws(DiskError) -> Int32
     {
+        try self.gathered.end(in: self.file)
         let code = try self.readPlain(buffer, at: offset)
         guard code == SQLITE_OK, offset >= UInt64(Self.walHeaderSize) else { return code }
         let (frame, within) = (Int(offset) - Self.walHeaderSize)
@@ -150,22 +155,32 @@ final class OpenFile {
         }
     }
 
+    /// Gathers the frames of a commit. They are in the file when SQLite has written the last one:
+    /// from then on it shows them to other connections. A barrier comes after that, but it can
+    /// report no error.
     private func writeWAL(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
         self.shared.assertNoCheckpoint()
-        if offset >= UInt64(Self.walHeaderSize) {
-            let (frame, within) = (Int(offset) - Self.walHeaderSize)
-                .quotientAndRemainder(dividingBy: Self.frameSize)
-            if within == Self.frameHeaderSize, bytes.count == Connection.pageSize {
-                let crc = stratus_crc32c(0, bytes.baseAddress, bytes.count)
-                self.shared.remember(frame: frame, crc: crc)
-            } else if within + bytes.count > Self.frameHeaderSize {
-                self.shared.remember(frame: frame, crc: nil)
+        try self.gathered.add(bytes, at: offset, to: self.file)
+        guard offset >= UInt64(Self.walHeaderSize) else { return }
+        let (frame, within) = (Int(offset) - Self.walHeaderSize)
+            .quotientAndRemainder(dividingBy: Self.frameSize)
+        if within == Self.frameHeaderSize, bytes.count == Connection.pageSize {
+            let crc = stratus_crc32c(0, bytes.baseAddress, bytes.count)
+            self.shared.remember(frame: frame, crc: crc)
+            if self.isLastOfCommit, !self.system.bugs.contains(.walBehindBarrier) {
+                try self.gathered.end(in: self.file)
             }
+        } else if within + bytes.count > Self.frameHeaderSize {
+            self.shared.remember(frame: frame, crc: nil)
+            try self.gathered.end(in: self.file)
+        } else if within == 0, bytes.count == Self.frameHeaderSize {
+            // The size of the database after a commit, and zero in all frames but its last.
+            self.isLastOfCommit = bytes[4..<8].contains { $0 != 0 }
         }
-        try self.file.write(bytes, at: offset)
     }
 
     func resize(_ length: UInt64) throws(DiskError) {
+        try self.gathered.end(in: self.file)
         // A checkpoint cuts the database to its size; most often it has it already.
         guard try self.file.length != length else { return }
         try self.file.resize(length)
@@ -175,6 +190,7 @@ final class OpenFile {
         guard !self.system.hasFailedSync(self.database) else {
             throw DiskError(.syncFailed, during: "sync after a failed sync", path: self.path)
         }
+        try self.gathered.end(in: self.file)
         do throws(DiskError) { try self.file.sync() } catch {
             self.system.noteFailedSync(self.database)
             throw error
@@ -188,5 +204,10 @@ final class OpenFile {
         self.needsDirectorySync = false
     }
 
-    var length: UInt64 { get throws(DiskError) { try self.file.length } }
+    var length: UInt64 {
+        get throws(DiskError) {
+            try self.gathered.end(in: self.file)
+            return try self.file.length
+        }
+    }
 }

@@ -211,7 +211,8 @@ package struct PlantedBugSearch {
             .folderMovedIntoItself, .subtreeLeftBehind, .operationReadsPastItsForm,
             .outcomeOfOtherKind, .knownCallerNeverExpires,
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
-            .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered:
+            .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,
+            .walBehindBarrier:
             nil
         }
     }

@@ -136,7 +136,7 @@ package enum PlantedBugTable {
     ]
 
     package static let suites: [PlantedBug: String] = [
-        .confirmedReadKept: "ConfirmedReadTests",
+        .confirmedReadKept: "ConfirmedReadTests", .walBehindBarrier: "GatheredWritesTests",
         .begunSegmentKept: "LogRecoveryTests", .unknownLossForgiven: "UnknownLossTests",
         .expiredPinTakesHeld: "AssetPropertyTests", .purgeForgetsAssets: "AssetPropertyTests",
         .shareNotTakenBack: "AssetPropertyTests", .holderKeptOnReplace: "AssetPropertyTests",

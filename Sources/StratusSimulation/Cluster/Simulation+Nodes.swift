@@ -79,7 +79,7 @@ extension Simulation {
         if !log.damage.isNone, !isExpected {
             self.invariants.report("S-07 torn, not damaged", "\(node.id) finds \(log.damage)")
         }
-        let system = FileSystem(node.world.files)
+        let system = FileSystem(node.world.files, bugs: self.bugs)
         node.pace = SnapshotPace(rate: self.options.snapshotRate)
         node.shells = try self.makeShells(of: node)
         node.links = try self.makeLinks(of: node)
