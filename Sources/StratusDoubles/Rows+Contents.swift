@@ -41,7 +41,7 @@ extension Rows {
             for table in Table.all {
                 for row in self.contents(of: table) { try copy.put(table, row.key, row.row) }
             }
-            try copy.publish()
+            try copy.commit()
         } catch { preconditionFailure("rows in memory cannot be written: \(error)") }
         return copy
     }

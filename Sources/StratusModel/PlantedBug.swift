@@ -66,7 +66,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.
-    case durableAtCommit, walNotWrittenAgain, walBehindBarrier
+    case durableAtCommit, walNotWrittenAgain, flushForgetsRemoval, scanMissesRecent
+    case durableAtFlushBegin, positionOfLaterRows, rowsDroppedBeforeCommit, walBehindBarrier
     // What a node knows of itself and of the others.
     case newReplicaNotTold, permitLiftsAll, endedSuspectedForEver
     // Damage.

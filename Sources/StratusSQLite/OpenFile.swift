@@ -161,7 +161,10 @@ final class OpenFile {
     private func writeWAL(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
         self.shared.assertNoCheckpoint()
         try self.gathered.add(bytes, at: offset, to: self.file)
-        guard offset >= UInt64(Self.walHeaderSize) else { return }
+        // A sync follows the header: an error of the write is not to be one of the sync.
+        guard offset >= UInt64(Self.walHeaderSize) else {
+            return try self.gathered.end(in: self.file)
+        }
         let (frame, within) = (Int(offset) - Self.walHeaderSize)
             .quotientAndRemainder(dividingBy: Self.frameSize)
         if within == Self.frameHeaderSize, bytes.count == Connection.pageSize {

@@ -158,7 +158,7 @@ struct BatchesBench {
                     index: LogIndex(index),
                     time: HybridTime(milliseconds: BatchLibrary.start + Int64(index)))
                 _ = try state.apply(command, at: position, over: rows)
-                try rows.publish()
+                try rows.commit()
                 return noted.writes
             }
         }
@@ -203,7 +203,7 @@ struct BatchesBench {
 
         func commit() throws(StoreError) {
             self.isInTransaction = false
-            try self.rows.publish()
+            try self.rows.commit()
         }
 
         func rollBack() throws(StoreError) {

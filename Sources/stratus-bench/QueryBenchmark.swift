@@ -201,11 +201,11 @@ struct QueryBench {
     private func put(_ table: Table, _ rows: inout [IndexRow]) throws {
         rows.sort { Bytes.isOrdered($0.key, before: $1.key) }
         for start in stride(from: 0, to: rows.count, by: 10_000) {
-            try self.rows.begin()
+            self.rows.begin()
             for row in rows[start..<min(rows.count, start + 10_000)] {
                 try self.rows.put(table, row.key, row.row)
             }
-            try self.rows.publish()
+            try self.rows.commit()
             if self.file.walFrameCount > 4_096 { _ = try self.file.checkpoint() }
         }
         rows = []
@@ -217,7 +217,7 @@ struct QueryBench {
         var times: [Int] = []
         var counters: [QueryCounters] = []
         var answered = 0
-        try self.rows.begin()
+        self.rows.begin()
         for page in 0..<(pages + 20) {
             let predicate = question.predicate(&generator, self.count)
             let request = QueryPageRequest(predicate, zones: [Self.zone], limit: 20)
@@ -229,7 +229,7 @@ struct QueryBench {
             counters.append(result.counters)
             answered += result.records.count
         }
-        try self.rows.publish()
+        try self.rows.commit()
         times.sort()
         func mean(_ values: some Collection<Int>) -> Double {
             Double(values.reduce(0, +)) / Double(max(1, values.count))

@@ -34,9 +34,9 @@ extension Benchmark {
                         synchronous: .normal, fileTag: 0, cacheSize: .mebibytes(64)))
                 let rows = Rows(over: file)
                 var bench = RecordsBench(rows: rows, store: "sqlite")
-                bench.begin = { try rows.begin() }
+                bench.begin = { rows.begin() }
                 bench.commit = {
-                    try rows.publish()
+                    try rows.commit()
                     if file.walFrameCount > 4_096 { _ = try file.checkpoint() }
                 }
                 try bench.run(work, count: count)

@@ -138,7 +138,7 @@ final class ScaleBench {
         var outcomes: [Outcome] = []
         try self.store.apply(entries[...], into: &outcomes)
         for outcome in outcomes { precondition(outcome.verdict == .decided) }
-        if self.store.uncommittedWriteCount >= 512 { try self.store.commit() }
+        if self.store.unpublishedWriteCount >= 512 { try self.store.commit() }
     }
 
     // MARK: Work

@@ -315,7 +315,7 @@ struct StorageBenchmark {
             var outcomes: [Outcome] = []
             for entry in entries {
                 try store.apply([entry][...], into: &outcomes)
-                if store.uncommittedWriteCount >= 512 { try store.commit() }
+                if store.unpublishedWriteCount >= 512 { try store.commit() }
             }
             try store.checkpoint()
             return (Self.threadSeconds - start) / Double(count)
@@ -409,7 +409,7 @@ struct StorageBenchmark {
                             time: HybridTime(milliseconds: Int64(index)), kind: .command,
                             payload: command.encoded())
                     ][...], into: &outcomes)
-                if store.uncommittedWriteCount >= 512 { try? store.commit() }
+                if store.unpublishedWriteCount >= 512 { try? store.commit() }
             }
             _ = try? store.checkpoint()
         }

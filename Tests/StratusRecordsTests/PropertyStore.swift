@@ -71,7 +71,7 @@ final class PropertyStore {
         do {
             try self.opened.apply([entry][...], into: &outcomes)
             self.tail[self.tail.count - 1].outcome = outcomes[0]
-            if self.opened.uncommittedWriteCount >= 512 { try self.opened.commit() }
+            if self.opened.unpublishedWriteCount >= 512 { try self.opened.commit() }
         } catch {
             guard self.world.simulatedFiles.isCrashed else { throw error }
             try self.restart()
@@ -147,7 +147,7 @@ final class PropertyStore {
         for entry in self.all {
             try other.apply([entry][...], into: &outcomes)
             outcomes.removeAll(keepingCapacity: true)
-            if other.uncommittedWriteCount >= 512 { try other.commit() }
+            if other.unpublishedWriteCount >= 512 { try other.commit() }
         }
         guard other.digest == self.opened.digest else { throw BenchError("replicas differ") }
         for store in [other, self.opened] {

@@ -83,7 +83,7 @@ import Testing
         func write(_ number: UInt8) throws {
             let rows = Rows(over: self.writer)
             try rows.put(.record, [number], Bytes(repeating: number, count: 300))
-            try rows.publish()
+            try rows.commit()
         }
     }
 
@@ -94,7 +94,8 @@ import Testing
                 let rows = Rows(over: pair.writer)
                 #expect((try? rows.row(.record, Self.one))?.count == 300)
                 #expect((try? rows.put(.record, Self.two, Self.two)) != nil)
-                #expect((try? rows.writeOut()) != nil)
+                rows.freeze()
+                #expect((try? rows.writeFrozen()) == true)
             }
         }
         #expect(try pair.checkpointer.checkpoint().isComplete)

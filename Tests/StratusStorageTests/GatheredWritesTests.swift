@@ -26,12 +26,12 @@ import Testing
             let rows = Rows(over: file)
             // The header of the WAL, which is synced.
             try rows.put(.record, [0], [0])
-            try rows.publish()
+            try rows.commit()
             let count = files.operationCount
             for number in 1..<200 as Range<UInt8> {
                 try rows.put(.record, [number], Bytes(repeating: number, count: 900))
             }
-            try rows.publish()
+            try rows.commit()
             let writeCount = files.operationCount - count
             let found = try? Rows(over: other).row(.record, [199])
             if bugs.contains(.walBehindBarrier) {

@@ -49,21 +49,21 @@ import Testing
         func identity(_ number: UInt64) -> RequestIdentity {
             RequestIdentity(high: 1, low: number)
         }
-        try rows.begin()
+        rows.begin()
         for number in 0..<50 as Range<UInt64> {
             try table.remember(
                 outcome, of: identity(number), deadlineMilliseconds: 1_000 + Int64(number / 40),
                 in: rows)
         }
-        try rows.publish()
+        try rows.commit()
         file.largestScan = 0
-        try rows.begin()
+        rows.begin()
         // The forty whose deadline is past.
         let time = HybridTime(milliseconds: 1_001)
         try table.forgetExpired(at: time, in: rows)
         #expect(file.largestScan < 1_200_000)
         #expect(table.count == 10)
-        try rows.publish()
+        try rows.commit()
         #expect(try rows.computeDigest() == rows.digest)
         for number in [0, 39] as [UInt64] {
             #expect(try table.outcome(of: identity(number), at: time, in: rows.view) == nil)

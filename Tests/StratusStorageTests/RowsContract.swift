@@ -23,11 +23,11 @@ import Testing
             case .memory: self.rows = Rows()
             case .sqlite, .batch: self.rows = Rows(over: try RowsContract.file())
             }
-            if kind == .batch { try self.rows.begin() }
+            if kind == .batch { self.rows.begin() }
         }
 
         private func end() throws {
-            if self.kind == .sqlite { try self.rows.publish() }
+            if self.kind == .sqlite { try self.rows.commit() }
         }
 
         func put(_ key: Bytes, _ row: Bytes, _ table: Table = .record) throws {
@@ -77,7 +77,7 @@ import Testing
         let rows = Rows(over: database)
         func change(_ body: (Bytes) throws -> Void) throws {
             for number in 0..<200 as Range<UInt8> { try body([number]) }
-            try rows.publish()
+            try rows.commit()
             #expect(try database.checkpoint().isComplete)
         }
         let row = Bytes(repeating: 1, count: 4_000)
@@ -136,13 +136,13 @@ import Testing
         let rows = Rows(over: try Self.file())
         let (key, row): (Bytes, Bytes) = ([1], [10])
         try rows.put(.request, key, row)
-        try rows.publish()
+        try rows.commit()
         try rows.remove(.request, key.span.bytes, holding: row.span.bytes)
         // It may come back before anything is written.
         try rows.put(.request, key, row)
         try rows.put(.request, [2], row)
         try rows.remove(.request, key)
-        try rows.publish()
+        try rows.commit()
         #expect(try rows.computeDigest() == rows.digest)
     }
 

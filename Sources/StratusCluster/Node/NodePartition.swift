@@ -23,6 +23,9 @@ package protocol NodePartition: PartitionState {
     /// The named bodies from this name on, ascending, as the applied entries have left them: for
     /// the comparison with the copies that are held.
     func bodies(from body: BodyID, limit: Int) throws(StoreError) -> [BodyManifest]
+    /// Rows were lost from memory, and their entries are being applied again: nobody who keeps files
+    /// for them may look meanwhile, or be told.
+    var isReplaying: Bool { get }
     /// Whether a sync has failed: the content of the disk is then unknown, and only a restart
     /// helps.
     var hasFailedSync: Bool { get }

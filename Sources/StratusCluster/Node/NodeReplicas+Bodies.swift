@@ -50,7 +50,7 @@ extension NodeReplicas {
         guard let feed = self.setup.bodies, let partition = self.members[group]?.partition else {
             return
         }
-        guard feed.hasRoom() else {
+        guard feed.hasRoom(), !partition.isReplaying else {
             self.untold.insert(group)
             return
         }

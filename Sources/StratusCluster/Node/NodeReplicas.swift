@@ -801,8 +801,8 @@ package actor NodeReplicas {
         let now = self.world.now
         guard self.fault == nil else { return }
         guard now >= self.housekeepAt else {
-            // What is due after an erasure waits for nobody's events.
-            if !self.remains.isNothing { self.wake(at: self.housekeepAt) }
+            // What is due after an erasure, and a look for room, wait for nobody's events.
+            if !self.remains.isNothing || !self.hasRoom { self.wake(at: self.housekeepAt) }
             return
         }
         self.housekeepAt = now + Self.housekeepingInterval
@@ -856,9 +856,11 @@ package actor NodeReplicas {
         guard let member = self.members[group], !member.isCheckpointing, self.isWell(group),
             !member.partition.isSpooling
         else { return }
-        let position = member.partition.appliedPosition
-        self.members[group]?.checkpointFrom = (position.index, position.time.milliseconds)
         do throws(StoreError) {
+            // A checkpoint copies what was committed.
+            try member.partition.commit()
+            let position = member.partition.appliedPosition
+            self.members[group]?.checkpointFrom = (position.index, position.time.milliseconds)
             guard let checkpointer = try self.kept.checkpointer(of: group, member.partition) else {
                 // Nothing but entries that needed no file: now they need one, to be let go.
                 try member.partition.checkpoint()

@@ -25,25 +25,32 @@ extension Replica {
             + "right"
     }
 
-    /// Tells the other replicas the digest of the state when it reaches an index at which digests
-    /// are compared.
-    func tellDigest(at now: MonotonicTime, into effects: inout [Effect]) {
+    /// Keeps the digest of the state when it reaches an index at which digests are compared.
+    func noteDigest() {
         let index = self.state.applied
         let interval = self.tuning.digestInterval
         guard interval > 0, index > .zero, index.raw % interval == 0 else { return }
+        self.state.noteDigest()
+    }
+
+    /// Tells the other replicas the digests that a flush has made exact.
+    func tellDigests(at now: MonotonicTime, into effects: inout [Effect]) {
         let configuration = self.raft.configuration
-        let digest = self.state.digest
         // What is said belongs to no term, but no message may name one that is not on disk.
         let term = self.raft.durableHardState.term
-        if term > .zero {
-            for member in configuration.members where member != self.node {
-                let message = ConsensusMessage(term: term, .digest(index: index, digest))
-                effects.append(.send(message, to: member))
+        for noted in self.state.takeDigests() {
+            if term > .zero {
+                for member in configuration.members where member != self.node {
+                    let message = ConsensusMessage(
+                        term: term, .digest(index: noted.index, noted.digest))
+                    effects.append(.send(message, to: member))
+                }
             }
+            self.act(
+                on: self.comparison.applied(
+                    noted.index, noted.digest, as: self.node, in: configuration), at: now,
+                into: &effects)
         }
-        self.act(
-            on: self.comparison.applied(index, digest, as: self.node, in: configuration), at: now,
-            into: &effects)
     }
 
     func compare(

@@ -37,11 +37,14 @@ extension Replica {
         // One after the other, on the whole node: each holds up the checkpoints of its rows.
         // Consensus asks again, also while this one is spooled.
         guard self.spooling == nil, self.pace?.spooling == nil, self.rebuilding == nil,
-            self.isStateWell,
+            self.isStateWell, self.spoolingPause.isOver(at: now)
+        else { return }
+        // What is in memory is part of it, and the digest is exact then.
+        try self.state.commit()
+        guard
             let identity = self.raft.snapshotIdentity(
                 at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
         else { return }
-        guard self.spoolingPause.isOver(at: now) else { return }
         // The copy stands beside the rows until it is sent: not at the price of what everybody else
         // needs.
         let size = try self.state.snapshotSize

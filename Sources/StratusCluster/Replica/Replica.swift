@@ -149,6 +149,10 @@ package final class Replica {
     var turnAt: MonotonicTime?
     /// Entries or reads are left for the next turn, which begins then.
     private var goesOnAt: MonotonicTime?
+    /// When rows in memory are looked at next.
+    private var flushAt: MonotonicTime?
+    /// The last flush has failed, and the next one waits until `flushAt`.
+    private var hasFailedFlush = false
     /// Tells how long a turn has lasted; nil: turns are counted only.
     private let clock: (() -> MonotonicTime)?
     /// Nil: slices follow each other at once.
@@ -252,13 +256,16 @@ package final class Replica {
             self.catchUp(at: now, into: &effects)
         }
         if let time = self.turnAt, now >= time { self.takeTurn(at: now, into: &effects) }
+        if let time = self.flushAt, now >= time { self.flush(at: now, into: &effects) }
         self.run(.woke, at: now, into: &effects)
         // Consensus may have nothing to wait for while the state still has.
         self.requestWake(into: &effects)
     }
 
     func requestWake(into effects: inout [Effect]) {
-        let times = [self.raftWakeAt, self.retryAt, self.turnAt, self.goesOnAt].compactMap(\.self)
+        let times = [
+            self.raftWakeAt, self.retryAt, self.turnAt, self.goesOnAt, self.flushAt,
+        ].compactMap(\.self)
         if let time = times.min() { effects.append(.wake(at: time)) }
     }
 
@@ -606,7 +613,7 @@ package final class Replica {
             // A checkpoint or a snapshot may have failed since: the state says so itself.
             if self.mustReset || self.state.mustReset { try self.resetState(into: &effects) }
             while self.state.applied < self.ordered, self.newer == nil, self.divergedAt == nil,
-                turn.begins()
+                !self.state.isFull, turn.begins()
             {
                 try self.applyOnce(at: now, into: &effects)
             }
@@ -614,19 +621,53 @@ package final class Replica {
             self.recover(from: error, at: now, into: &effects)
             return
         }
+        self.flush(at: now, into: &effects)
+        guard self.retryAt == nil else { return }
         if let newer = self.newer { return self.stop(before: newer, at: now, into: &effects) }
-        if self.raft.inhibition.contains(.rows) {
-            self.run(.permitted(.rows), at: now, into: &effects)
-        }
+        self.judgeRoom(at: now, into: &effects)
         if self.state.applied > before {
             effects.append(.applied(through: self.state.applied))
             self.release(at: now, into: &effects)
         }
         if self.divergedAt != nil { return }
-        if self.state.applied < self.ordered { self.goOnLater(at: now, into: &effects) }
+        if self.state.applied < self.ordered, !self.state.isFull, self.goesOnAt == nil {
+            self.goOnLater(at: now, into: &effects)
+        }
         // Their own turn: entries that keep coming would leave them none.
         var reading = self.newTurn()
         self.answerReads(within: &reading, at: now, into: &effects)
+    }
+
+    /// Who cannot apply must not hold up the others.
+    private func judgeRoom(at now: MonotonicTime, into effects: inout [Effect]) {
+        let isStuck = self.hasFailedFlush && self.state.isFull
+        guard isStuck != self.raft.inhibition.contains(.rows) else { return }
+        self.run(isStuck ? .inhibited(.rows) : .permitted(.rows), at: now, into: &effects)
+    }
+
+    /// Brings what is in memory nearer to the file, if it is time: a slice a turn.
+    private func flush(at now: MonotonicTime, into effects: inout [Effect]) {
+        guard self.isStateWell else {
+            self.flushAt = nil
+            return
+        }
+        if self.hasFailedFlush, let time = self.flushAt, now < time { return }
+        let before = self.flushAt
+        do throws(StoreError) {
+            self.flushAt = try self.state.flushIfDue(at: now)
+            self.hasFailedFlush = false
+            self.tellDigests(at: now, into: &effects)
+        } catch {
+            if self.state.mustReset { return self.recover(from: error, at: now, into: &effects) }
+            effects.append(.failed(error))
+            self.hasFailedFlush = true
+            self.flushAt = now + self.tuning.retryDelay
+        }
+        // A checkpoint or a snapshot may have made the room that entries wait for.
+        if self.state.applied < self.ordered, !self.state.isFull, self.goesOnAt == nil {
+            self.goOnLater(at: now, into: &effects)
+        }
+        if self.flushAt != before { self.requestWake(into: &effects) }
     }
 
     private func applyOnce(at now: MonotonicTime, into effects: inout [Effect]) throws(StoreError) {
@@ -654,14 +695,14 @@ package final class Replica {
         defer { self.watch?.end() }
         var outcomes: [Outcome] = []
         try self.state.apply(entries, into: &outcomes)
-        try self.state.commit()
+        try self.state.publish()
         self.newer = self.state.newer
         precondition(
             !outcomes.isEmpty || self.newer != nil, "entries without an outcome")
         let applied = entries.prefix(outcomes.count)
         if let last = applied.last { self.appliedTime = max(self.appliedTime, last.time) }
         self.answer(applied, outcomes, into: &effects)
-        self.tellDigest(at: now, into: &effects)
+        self.noteDigest()
     }
 
     /// From here on the state stays where it is, and so do its rows and their digest. The replica

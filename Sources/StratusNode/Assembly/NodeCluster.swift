@@ -103,6 +103,7 @@ final class NodeCluster: Sendable {
         let system = FileSystem(world.files)
         let records = DataState(partitionCount: formation.partitionCount)
         let caches = CacheBudget()
+        let turns = FlushTurns()
         if directory.peers.isEmpty {
             try LoneStart(formation, directory, segments, world, log, health).goOn {
                 (group) throws(StoreError) in
@@ -192,6 +193,7 @@ final class NodeCluster: Sendable {
                 }
                 var limits = PartitionStore<DataState>.Limits()
                 limits.caches = caches
+                limits.turns = turns
                 // Between two pieces other partitions have their turn, and heartbeats are answered.
                 limits.writeCountMax = 512
                 return try PartitionStore(

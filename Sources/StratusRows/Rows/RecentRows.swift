@@ -2,7 +2,7 @@ import StratusCoding
 import StratusModel
 
 /// The rows of one table that are in memory: those that were changed, and those of the file that
-/// were read since the batch began. A row that every command of a batch writes again is here once.
+/// were read. A row that every command writes again is here once.
 struct RecentRows {
     struct Entry {
         let key: Bytes
@@ -11,45 +11,48 @@ struct RecentRows {
         /// What the digest has of `row`. Nil too where the row is not changed: then nobody has
         /// computed it.
         var hash: StateDigest?
-        /// Whether the file has a row under this key, as far as anybody has looked.
+        /// Whether there is a row under this key beneath, as far as anybody has looked.
         var isStored = false
         /// Nobody has looked: most likely the file has none.
         var isExpectedNew = false
-        /// False: it was only read, and is as the file has it.
+        /// False: it was only read, and is as it is beneath.
         var isChanged = false
-    }
 
-    /// A key as one piece of memory to hash: an array hashes its bytes one by one.
-    private struct Key: Hashable {
-        let bytes: Bytes
-
-        func hash(into hasher: inout Hasher) {
-            unsafe self.bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
-        }
+        var size: Int { self.key.count + (self.row?.count ?? 0) }
     }
 
     private(set) var entries: [Entry] = []
-    private var places: [Key: Int] = [:]
+    private var index = KeyIndex()
     /// The places of changed entries, in the order of their keys.
     private(set) var order: [Int] = []
     /// The places of changed entries that are not yet in `order`.
     private var unordered: [Int] = []
-    /// Bytes put and read since this was last empty.
+    /// Bytes of keys and rows.
     private(set) var size = 0
 
     var isEmpty: Bool { self.entries.isEmpty }
     var count: Int { self.entries.count }
-    var hasChanges: Bool { !self.order.isEmpty || !self.unordered.isEmpty }
+    var changeCount: Int { self.order.count + self.unordered.count }
+    var hasChanges: Bool { self.changeCount > 0 }
 
-    /// Nil where the file has the last word.
-    func place(of key: Bytes) -> Int? {
-        self.entries.isEmpty ? nil : self.places[Key(bytes: key)]
+    /// Nil: what lies beneath has the last word.
+    func place(of key: borrowing RawSpan, _ hash: UInt64) -> Int? {
+        if self.entries.isEmpty { return nil }
+        return unsafe key.withUnsafeBytes { key in
+            self.index.place(hash) { place in
+                unsafe self.entries[place].key.withUnsafeBytes { own in
+                    unsafe own.count == key.count
+                        && RawSpan(_unsafeBytes: own).order(to: RawSpan(_unsafeBytes: key)) == 0
+                }
+            }
+        }
     }
 
-    mutating func append(_ entry: Entry) {
+    /// - Parameter hash: of its key.
+    mutating func append(_ entry: Entry, _ hash: UInt64) {
         let place = self.entries.count
-        self.places[Key(bytes: entry.key)] = place
-        self.size += entry.key.count + (entry.row?.count ?? 0)
+        self.index.append(hash)
+        self.size += entry.size
         self.entries.append(entry)
         if entry.isChanged { self.unordered.append(place) }
     }
@@ -57,12 +60,13 @@ struct RecentRows {
     /// Replaces an entry by another one with its key.
     mutating func set(_ place: Int, to entry: Entry) {
         if entry.isChanged, !self.entries[place].isChanged { self.unordered.append(place) }
-        self.size += entry.row?.count ?? 0
+        self.size += entry.size - self.entries[place].size
         self.entries[place] = entry
     }
 
     /// Takes back an append: there is no row.
     mutating func clear(_ place: Int) {
+        self.size -= self.entries[place].row?.count ?? 0
         self.entries[place].row = nil
         self.entries[place].hash = nil
     }
@@ -148,8 +152,8 @@ struct RecentRows {
     }
 
     mutating func removeAll() {
-        self.entries.removeAll(keepingCapacity: true)
-        self.places.removeAll(keepingCapacity: true)
+        self.entries.removeAll(keepingCapacity: self.entries.count <= 4_096)
+        self.index.removeAll()
         self.order.removeAll(keepingCapacity: true)
         self.unordered.removeAll(keepingCapacity: true)
         self.size = 0

@@ -16,6 +16,10 @@ package protocol RowFile: AnyObject {
         _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
     ) throws(StoreError)
 
+    /// Says that reads follow, until ``endReads()``, which nothing is written between.
+    func beginReads()
+    func endReads() throws(StoreError)
+
     /// False also after an error with which the file has ended the transaction by itself.
     var isInTransaction: Bool { get }
     func begin() throws(StoreError)
@@ -28,6 +32,11 @@ package protocol RowFile: AnyObject {
     func rollBack() throws(StoreError)
 }
 
+extension RowFile {
+    package func beginReads() {}
+    package func endReads() throws(StoreError) {}
+}
+
 /// One row that a file is to have or to lose.
 package struct RowChange: Sendable, Equatable {
     package let key: Bytes
@@ -36,7 +45,7 @@ package struct RowChange: Sendable, Equatable {
     /// Nobody has looked whether there is a row under this key: most likely there is none.
     package let isExpectedNew: Bool
 
-    package init(key: Bytes, row: Bytes?, isExpectedNew: Bool) {
+    package init(key: Bytes, row: Bytes?, isExpectedNew: Bool = false) {
         self.key = key
         self.row = row
         self.isExpectedNew = isExpectedNew

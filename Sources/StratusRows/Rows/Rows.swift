@@ -4,27 +4,33 @@ package import StratusModel
 /// about rows reads and writes them here.
 ///
 /// Beneath lies a ``RowFile``, or nothing: then all rows are in memory, as tests and benchmarks
-/// want it. A batch is what was put and removed since the last ``publish()``. It stays in memory
-/// until then; only a large one is given to the file's transaction before.
+/// want it. Over a file there are two generations in memory. *Fresh* rows were changed since the
+/// last ``freeze()``. *Frozen* ones are being written to the file; after that they stay as a cache
+/// until the next freeze.
 ///
 /// Promises:
-/// - A read sees every put and remove before it. A scan shows memory and file as one sorted list,
-///   without any removed row.
-/// - ``discard()`` brings back the rows and the digest of the last ``publish()``.
-/// - After an error that ``put(_:_:_:)``, ``publish()`` or another change throws, only
-///   ``discard()`` may follow.
+/// - A read sees every put and remove before it. A scan shows fresh rows, frozen rows and the file
+///   as one sorted list, without any removed row.
+/// - The file has all rows of a freeze or none, from one ``endFlush(_:)`` to the next.
+/// - ``discard()`` brings back the rows and the digest of the last ``publish()``, or over a file
+///   those of the last ``endFlush(_:)``.
+/// - After an error that a put or a remove throws, only ``discard()`` may follow. After one of a
+///   flush, ``backOff()`` may follow too: the rows stay in memory and are written again.
 ///
 /// Not `Sendable`: it has one owner.
 package final class Rows {
-    /// Bytes of one table in memory, and their number, before they are given to the file after all.
-    private static let recentSizeMax = 1 << 20
-    private static let recentCountMax = 4_096
+    /// Rows that were only read are remembered while those in memory have no more bytes than this,
+    /// and those of their table are no more than the number.
+    private static let rememberedSizeMax = 2 << 20
+    private static let rememberedCountMax = 4_096
 
     private let file: (any RowFile)?
+    private let bugs: PlantedBugs
     /// The digest of all rows but those of `Table.meta`. A row that is there under a key that was
-    /// expected to have none is part of it until ``writeOut()``.
+    /// expected to have none is part of it until it is written over.
     package private(set) var digest: StateDigest
-    private var publishedDigest: StateDigest
+    /// Of the last publish, or over a file of the last flush: what a discard goes back to.
+    private var keptDigest: StateDigest
     /// Rows put and removed so far: what bounds a batch.
     package private(set) var writeCount = 0
     /// The number of rows put into `Table.mail`: the mail carrier looks only if this has changed.
@@ -33,13 +39,17 @@ package final class Rows {
     package private(set) var eventCount = 0
 
     /// By the number of the table.
-    private var recent = Array(repeating: RecentRows(), count: Table.slotCount)
+    private var fresh = Array(repeating: RecentRows(), count: Table.slotCount)
+    private var frozen = Array(repeating: RecentRows(), count: Table.slotCount)
+    /// Changed rows that are fresh, and the bytes of all rows there.
+    package private(set) var freshCount = 0
+    package private(set) var freshSize = 0
+    /// How far the frozen rows were written; nil: the file has them all.
+    private var flush: Flush?
     /// Where nothing lies beneath: what was here before each change of the batch.
     private var undo: [Undo] = []
     /// Whether a batch has begun. Its reads are remembered: what is read is often replaced next.
     package private(set) var isInBatch = false
-    /// Whether rows of the batch are in the file's transaction.
-    private var isPartlyWritten = false
     /// Scans under way.
     private var scanCount = 0
 
@@ -50,11 +60,25 @@ package final class Rows {
         let entry: RecentRows.Entry?
     }
 
+    private struct Flush {
+        /// The digest of the frozen rows and all beneath.
+        var digest: StateDigest
+        /// What the transaction has replaced though nobody expected it.
+        var unexpected = StateDigest.empty
+        /// What is written next: of which table, and its changes that are left. Nil: not begun.
+        var number = 0
+        var left: ArraySlice<RowChange>?
+    }
+
     /// - Parameter digest: of the rows in `file`.
-    package init(over file: (any RowFile)? = nil, digest: StateDigest = .empty) {
+    package init(
+        over file: (any RowFile)? = nil, digest: StateDigest = .empty,
+        bugs: PlantedBugs = PlantedBugs()
+    ) {
         self.file = file
+        self.bugs = bugs
         self.digest = digest
-        self.publishedDigest = digest
+        self.keptDigest = digest
     }
 
     /// The rows as something that reads them sees them, without a meter.
@@ -64,25 +88,29 @@ package final class Rows {
 
     package func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {
         let number = Int(table.rawValue)
-        var copy: Bytes?
-        if !self.recent[number].isEmpty {
-            let key = Bytes(copying: key)
-            if let place = self.recent[number].place(of: key) {
-                return self.recent[number].entries[place].row
-            }
-            copy = key
+        let hash = KeyIndex.hash(key)
+        if let place = self.fresh[number].place(of: key, hash) {
+            return self.fresh[number].entries[place].row
+        }
+        if let place = self.frozen[number].place(of: key, hash) {
+            return self.frozen[number].entries[place].row
         }
         guard let file else { return nil }
         var row: Bytes?
         try file.withRow(table, key) { row = Bytes(copying: $0) }
-        if self.isInBatch { self.remember(row, number, copy ?? Bytes(copying: key)) }
+        if self.isInBatch { self.remember(row, number, key, hash) }
         return row
     }
 
-    /// Keeps a row that the file has, or that it has none, until the batch ends.
-    private func remember(_ row: Bytes?, _ number: Int, _ key: Bytes) {
-        guard self.scanCount == 0, !self.isFull(number) else { return }
-        self.recent[number].append(.init(key: key, row: row, isStored: row != nil))
+    /// Keeps a row that the file has, or that it has none.
+    private func remember(
+        _ row: Bytes?, _ number: Int, _ key: borrowing RawSpan, _ hash: UInt64
+    ) {
+        guard self.scanCount == 0, self.freshSize < Self.rememberedSizeMax,
+            self.fresh[number].count < Self.rememberedCountMax
+        else { return }
+        self.append(
+            .init(key: Bytes(copying: key), row: row, isStored: row != nil), number, hash)
     }
 
     /// Hands a row to `body` without copying it. Nil: there is none.
@@ -90,10 +118,15 @@ package final class Rows {
         _ table: Table, _ key: borrowing RawSpan, _ body: (_ row: borrowing RawSpan) -> Result
     ) throws(StoreError) -> Result? {
         let number = Int(table.rawValue)
-        if !self.recent[number].isEmpty,
-            let place = self.recent[number].place(of: Bytes(copying: key))
-        {
-            guard let row = self.recent[number].entries[place].row else { return nil }
+        let hash = KeyIndex.hash(key)
+        var known: Bytes??
+        if let place = self.fresh[number].place(of: key, hash) {
+            known = .some(self.fresh[number].entries[place].row)
+        } else if let place = self.frozen[number].place(of: key, hash) {
+            known = .some(self.frozen[number].entries[place].row)
+        }
+        if let known {
+            guard let row = known else { return nil }
             return unsafe body(row.span.bytes)
         }
         guard let file else { return nil }
@@ -118,20 +151,31 @@ package final class Rows {
         let number = Int(table.rawValue)
         self.scanCount += 1
         defer { self.scanCount -= 1 }
-        guard self.recent[number].hasChanges else {
+        let hasFrozen =
+            self.flush != nil && self.frozen[number].hasChanges
+            && !self.bugs.contains(.scanMissesRecent)
+        guard hasFrozen || self.fresh[number].hasChanges else {
             try self.file?.scan(table, from: from, to: to, descending: descending, body)
             return
         }
-        self.recent[number].sort()
-        var merge = MergedScan(
-            of: self.recent[number], from: Bytes(copying: from), to: Bytes(copying: to),
-            descending: descending)
-        if let file {
-            try file.scan(table, from: from, to: to, descending: descending) { key, row in
-                merge.step(key, row, body)
+        self.fresh[number].sort()
+        let (first, end) = (Bytes(copying: from), Bytes(copying: to))
+        var upper = MergedScan(
+            of: self.fresh[number], from: first, to: end, descending: descending)
+        if hasFrozen {
+            self.frozen[number].sort()
+            var lower = MergedScan(
+                of: self.frozen[number], from: first, to: end, descending: descending)
+            try self.file?.scan(table, from: from, to: to, descending: descending) { key, row in
+                lower.step(key, row) { upper.step($0, $1, body) }
+            }
+            lower.finish { upper.step($0, $1, body) }
+        } else {
+            try self.file?.scan(table, from: from, to: to, descending: descending) { key, row in
+                upper.step(key, row, body)
             }
         }
-        merge.finish(body)
+        upper.finish(body)
     }
 
     // MARK: Writing
@@ -155,41 +199,54 @@ package final class Rows {
     ) throws(StoreError) {
         precondition(self.scanCount == 0, "a row was put within a scan")
         let number = Int(table.rawValue)
-        let copy = Bytes(copying: key)
+        let keyHash = KeyIndex.hash(key)
         let hash = table == .meta ? nil : RowHash.of(table, key, row)
-        if let place = self.recent[number].place(of: copy) {
-            var entry = self.recent[number].entries[place]
+        if let place = self.fresh[number].place(of: key, keyHash) {
+            var entry = self.fresh[number].entries[place]
             if let old = self.hash(of: entry, in: table) { self.digest.subtract(old) }
             self.note(number, place, entry)
             entry.row = Bytes(copying: row)
             entry.hash = hash
             entry.isChanged = true
-            self.recent[number].set(place, to: entry)
+            self.set(place, to: entry, number)
         } else {
-            let isExpectedNew = isExpectedNew && self.file != nil && table != .meta
-            let old = isExpectedNew ? nil : try self.storedHash(table, key)
-            if let old { self.digest.subtract(old) }
-            self.note(number, self.recent[number].count, nil)
-            self.recent[number].append(
+            let new = try self.entry(replacedBy: key, keyHash, in: table, isExpectedNew)
+            self.note(number, self.fresh[number].count, nil)
+            self.append(
                 .init(
-                    key: copy, row: Bytes(copying: row), hash: hash,
-                    isStored: old != nil || table == .meta, isExpectedNew: isExpectedNew,
-                    isChanged: true))
+                    key: Bytes(copying: key), row: Bytes(copying: row), hash: hash,
+                    isStored: new.isStored || table == .meta,
+                    isExpectedNew: new.isExpectedNew, isChanged: true), number, keyHash)
         }
         if let hash { self.digest.add(hash) }
         self.writeCount += 1
         if table == .mail { self.mailCount += 1 }
         if table == .event { self.eventCount += 1 }
-        try self.writeOutIfFull(table)
+    }
+
+    /// Takes what lies beneath out of the digest, unless nobody looks.
+    private func entry(
+        replacedBy key: borrowing RawSpan, _ keyHash: UInt64, in table: Table,
+        _ isExpectedNew: Bool
+    ) throws(StoreError) -> (isStored: Bool, isExpectedNew: Bool) {
+        if let place = self.frozen[Int(table.rawValue)].place(of: key, keyHash) {
+            let entry = self.frozen[Int(table.rawValue)].entries[place]
+            if let old = self.hash(of: entry, in: table) { self.digest.subtract(old) }
+            return (entry.row != nil, false)
+        }
+        if isExpectedNew, self.file != nil, table != .meta { return (false, true) }
+        guard let old = try self.storedHash(table, key) else { return (false, false) }
+        self.digest.subtract(old)
+        return (true, false)
     }
 
     /// Removing an absent row is no error.
     package func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {
         precondition(self.scanCount == 0, "a row was removed within a scan")
         let number = Int(table.rawValue)
-        let copy = Bytes(copying: key)
-        if let place = self.recent[number].place(of: copy) {
-            var entry = self.recent[number].entries[place]
+        let keyHash = KeyIndex.hash(key)
+        if let place = self.fresh[number].place(of: key, keyHash) {
+            var entry = self.fresh[number].entries[place]
             guard entry.row != nil else { return }
             var old = self.hash(of: entry, in: table)
             self.note(number, place, entry)
@@ -208,16 +265,15 @@ package final class Rows {
             entry.row = nil
             entry.hash = nil
             entry.isChanged = true
-            self.recent[number].set(place, to: entry)
+            self.set(place, to: entry, number)
         } else {
-            let old = try self.storedHash(table, key)
-            guard old != nil || table == .meta, self.file != nil else { return }
-            if let old { self.digest.subtract(old) }
-            self.recent[number].append(
-                .init(key: copy, row: nil, isStored: true, isChanged: true))
+            let beneath = try self.entry(replacedBy: key, keyHash, in: table, false)
+            guard beneath.isStored || table == .meta, self.file != nil else { return }
+            self.append(
+                .init(key: Bytes(copying: key), row: nil, isStored: true, isChanged: true),
+                number, keyHash)
         }
         self.writeCount += 1
-        try self.writeOutIfFull(table)
     }
 
     /// Removes a row that a scan has just found, so that it need not be read again.
@@ -225,11 +281,14 @@ package final class Rows {
         throws(StoreError)
     {
         let number = Int(table.rawValue)
-        let copy = Bytes(copying: key)
-        if self.file != nil, self.recent[number].place(of: copy) == nil {
+        let keyHash = KeyIndex.hash(key)
+        if self.file != nil, self.fresh[number].place(of: key, keyHash) == nil,
+            self.frozen[number].place(of: key, keyHash) == nil
+        {
             let row = Bytes(copying: row)
             assert(self.isStored(table, key, row), "a wrong claim goes into the digest")
-            self.recent[number].append(.init(key: copy, row: row, isStored: true))
+            self.append(
+                .init(key: Bytes(copying: key), row: row, isStored: true), number, keyHash)
         }
         try self.remove(table, key)
     }
@@ -241,6 +300,19 @@ package final class Rows {
             try self.file?.withRow(table, key) { found = Bytes(copying: $0) }
             return found == row
         } catch { return true }
+    }
+
+    private func append(_ entry: RecentRows.Entry, _ number: Int, _ hash: UInt64) {
+        self.freshSize += entry.size
+        if entry.isChanged { self.freshCount += 1 }
+        self.fresh[number].append(entry, hash)
+    }
+
+    private func set(_ place: Int, to entry: RecentRows.Entry, _ number: Int) {
+        let old = self.fresh[number].size
+        if entry.isChanged, !self.fresh[number].entries[place].isChanged { self.freshCount += 1 }
+        self.fresh[number].set(place, to: entry)
+        self.freshSize += self.fresh[number].size - old
     }
 
     /// What the digest has of an entry.
@@ -267,81 +339,145 @@ package final class Rows {
 
     // MARK: Batches
 
-    /// Begins the transaction that a batch's reads and writes share, if none has begun.
-    package func begin() throws(StoreError) {
-        guard let file else { return }
-        if !file.isInTransaction {
-            // The rows that it has lost would be missing from the batch.
-            if self.isPartlyWritten {
-                throw StoreError(.io, "the file has ended a transaction with rows of the batch")
-            }
-            try file.begin()
-        }
+    /// Begins a batch, if none has begun: what it reads is remembered.
+    package func begin() {
+        if self.isInBatch { return }
         self.isInBatch = true
+        self.file?.beginReads()
     }
 
-    /// Gives the file all changes. A publish does that too; doing it earlier makes the digest
-    /// exact, and holds no lock meanwhile.
-    package func writeOut() throws(StoreError) {
-        guard self.file != nil else { return }
-        for table in Table.all { try self.writeOut(table) }
-    }
-
-    private func writeOut(_ table: Table) throws(StoreError) {
-        let number = Int(table.rawValue)
-        guard let file, self.recent[number].hasChanges else { return }
-        try self.begin()
-        let changes = self.recent[number].changes()
-        if !changes.isEmpty {
-            self.isPartlyWritten = true
-            self.digest.subtract(try file.write(changes[...], to: table))
-        }
-        self.recent[number].removeAll()
-    }
-
-    private func isFull(_ number: Int) -> Bool {
-        self.recent[number].size > Self.recentSizeMax
-            || self.recent[number].count > Self.recentCountMax
-    }
-
-    private func writeOutIfFull(_ table: Table) throws(StoreError) {
-        guard self.file != nil, self.isFull(Int(table.rawValue)) else { return }
-        try self.writeOut(table)
-    }
-
-    /// Ends the batch: from here on nothing takes it back. A file has it whole or not at all.
+    /// Ends the batch: everybody may see it. A file has nothing of it yet.
     package func publish() throws(StoreError) {
-        try self.writeOut()
-        if self.isInBatch, let file {
-            try self.begin()
-            try file.commit()
-        }
-        self.publishedDigest = self.digest
-        self.endBatch()
+        self.undo = []
+        if self.file == nil { self.keptDigest = self.digest }
+        guard self.isInBatch else { return }
+        self.isInBatch = false
+        try self.file?.endReads()
     }
 
-    /// Throws the batch away. An error is one of the file: it must be opened anew.
+    /// Throws away the batch, and over a file everything that the file has not committed. An error
+    /// is one of the file: it must be opened anew.
     package func discard() throws(StoreError) {
         for change in self.undo.reversed() {
             if let entry = change.entry {
-                self.recent[change.table].set(change.place, to: entry)
+                self.fresh[change.table].set(change.place, to: entry)
             } else {
-                self.recent[change.table].clear(change.place)
+                self.fresh[change.table].clear(change.place)
             }
         }
-        self.digest = self.publishedDigest
-        self.endBatch()
-        try self.file?.rollBack()
+        self.undo = []
+        self.digest = self.keptDigest
+        self.isInBatch = false
+        guard let file else { return }
+        for number in self.fresh.indices {
+            if !self.fresh[number].isEmpty { self.fresh[number] = RecentRows() }
+            if !self.frozen[number].isEmpty { self.frozen[number] = RecentRows() }
+        }
+        (self.freshCount, self.freshSize, self.flush) = (0, 0, nil)
+        do throws(StoreError) { try file.endReads() } catch {
+            try? file.rollBack()
+            throw error
+        }
+        try file.rollBack()
     }
 
-    private func endBatch() {
-        self.undo = []
-        self.isInBatch = false
-        self.isPartlyWritten = false
+    // MARK: Flushes
+
+    /// Whether frozen rows are not yet in the file, whole.
+    package var isFlushing: Bool { self.flush != nil }
+
+    /// Sets all fresh rows aside, to be written. What is put from here on is not part of it.
+    package func freeze() {
+        precondition(!self.isInBatch && self.flush == nil, "a freeze within a batch or a flush")
         guard self.file != nil else { return }
-        for number in self.recent.indices where !self.recent[number].isEmpty {
-            self.recent[number].removeAll()
+        for number in self.fresh.indices
+        where !self.fresh[number].isEmpty || !self.frozen[number].isEmpty {
+            swap(&self.fresh[number], &self.frozen[number])
+            self.fresh[number].removeAll()
         }
+        (self.freshCount, self.freshSize) = (0, 0)
+        self.flush = Flush(digest: self.digest)
+    }
+
+    /// Writes some of the frozen rows, in the order of their keys.
+    ///
+    /// - Returns: whether all of them are written. Then ``endFlush(_:)`` follows.
+    package func writeFrozen(upTo countMax: Int = .max) throws(StoreError) -> Bool {
+        precondition(!self.isInBatch, "a flush within a batch")
+        guard let file, var flush = self.flush else { return true }
+        if flush.left == nil {
+            try file.begin()
+            flush.left = []
+        }
+        var room = countMax
+        while room > 0 {
+            if let left = flush.left, !left.isEmpty {
+                let table = Table(rawValue: UInt8(flush.number - 1))
+                let part = left.prefix(room)
+                let unexpected = try file.write(part, to: table)
+                flush.unexpected.add(unexpected)
+                flush.digest.subtract(unexpected)
+                self.digest.subtract(unexpected)
+                room -= part.count
+                flush.left = left.dropFirst(part.count)
+            } else if flush.number < self.frozen.count {
+                flush.left = self.changes(flush.number)[...]
+                flush.number += 1
+            } else {
+                break
+            }
+            self.flush = flush
+        }
+        self.flush = flush
+        return flush.number == self.frozen.count && flush.left?.isEmpty ?? true
+    }
+
+    private func changes(_ number: Int) -> [RowChange] {
+        guard self.frozen[number].hasChanges else { return [] }
+        let changes = self.frozen[number].changes()
+        if self.bugs.contains(.rowsDroppedBeforeCommit) { self.frozen[number].removeAll() }
+        if self.bugs.contains(.flushForgetsRemoval) { return changes.filter { $0.row != nil } }
+        return changes
+    }
+
+    /// The digest of the rows that the flush under way brings to the file.
+    package var frozenDigest: StateDigest { self.flush?.digest ?? self.keptDigest }
+
+    /// Whether the flush under way has replaced rows though nobody expected them.
+    package var hasFoundUnexpected: Bool { self.flush.map { $0.unexpected != .empty } ?? false }
+
+    /// Ends the flush: from here on the file has all frozen rows, and these changes of
+    /// `Table.meta`.
+    package func endFlush(_ changes: [RowChange] = []) throws(StoreError) {
+        guard let file, let flush = self.flush else { return }
+        if !changes.isEmpty { _ = try file.write(changes[...], to: .meta) }
+        try file.commit()
+        self.keptDigest = flush.digest
+        self.flush = nil
+    }
+
+    /// After an error of a flush: its rows stay in memory, and are written again from the first.
+    ///
+    /// - Throws: only ``discard()`` may follow, and the file must be opened anew.
+    package func backOff() throws(StoreError) {
+        guard let file, let flush = self.flush else { return }
+        self.digest.add(flush.unexpected)
+        var digest = flush.digest
+        digest.add(flush.unexpected)
+        self.flush = Flush(digest: digest)
+        try file.rollBack()
+    }
+
+    /// Publishes, and writes everything to the file at once.
+    package func commit() throws(StoreError) {
+        try self.publish()
+        if self.isFlushing {
+            _ = try self.writeFrozen()
+            try self.endFlush()
+        }
+        self.freeze()
+        _ = try self.writeFrozen()
+        try self.endFlush()
     }
 
     /// The digest of every row, computed anew.

@@ -35,7 +35,9 @@ extension Simulation {
     // MARK: What rows say
 
     func tellBodies(of group: GroupID, on node: SimulatedNode) {
-        guard let shells = node.assets, let partition = node.partitions[group] else { return }
+        guard let shells = node.assets, let partition = node.partitions[group],
+            !partition.store.isReplaying
+        else { return }
         let changes = partition.store.takeBodyChanges()
         let position = partition.store.appliedPosition
         if !changes.isEmpty {
@@ -49,7 +51,9 @@ extension Simulation {
     }
 
     func tellDurable(_ group: GroupID, on node: SimulatedNode) {
-        guard let shells = node.assets, let partition = node.partitions[group] else { return }
+        guard let shells = node.assets, let partition = node.partitions[group],
+            !partition.store.isReplaying
+        else { return }
         self.tellBodies(of: group, on: node)
         let position = partition.store.appliedPosition
         let durable = partition.store.durable

@@ -44,6 +44,14 @@ package final class ObservedPartition: PartitionState {
         self.store.holdings(in: command)
     }
     package var mustReset: Bool { self.store.mustReset }
+    package func publish() throws(StoreError) { try self.store.publish() }
+    package func flushIfDue(at now: MonotonicTime) throws(StoreError) -> MonotonicTime? {
+        // Slices follow each other as on a busy thread: entries come between them.
+        try self.store.flushIfDue(at: now).map { max($0, now + .milliseconds(4)) }
+    }
+    package var isFull: Bool { self.store.isFull }
+    package func noteDigest() { self.store.noteDigest() }
+    package func takeDigests() -> [NotedDigest] { self.store.takeDigests() }
     package func commit() throws(StoreError) { try self.store.commit() }
     package func reset() throws(StoreError) -> LogIndex { try self.store.reset() }
     package func answer(_ query: Query) throws(StoreError) -> QueryAnswer {

@@ -170,7 +170,7 @@ package struct PlantedBugSearch {
             .snapshots
         case .durableBeforeSync, .failedSyncTriedAgain, .recycledBatchesReplayed,
             .segmentFreedOnRelease, .logTailNotWrittenAgain, .spareTakenAsFound, .durableAtCommit,
-            .walNotWrittenAgain:
+            .walNotWrittenAgain, .durableAtFlushBegin, .positionOfLaterRows:
             .logs
         case .tornEntryKept, .tornTailNotCut: .recoveries
         case .tornBatchCutInOneSync, .begunSegmentKept: .tears
@@ -181,7 +181,8 @@ package struct PlantedBugSearch {
             .zoneBeforeBit, .maskFromMemory, .oldCountsMask, .cutPageAdvances,
             .moreComingOfLastBucket, .expiredPartRestarted, .erasureStopsAtHome, .bitsErased,
             .zoneHashedByOwner, .partIdentityShared, .tieIgnoresBucket, .lockNotAsked,
-            .lockOutlivesItsTime, .losingContentDropped:
+            .lockOutlivesItsTime, .losingContentDropped, .flushForgetsRemoval, .scanMissesRecent,
+            .rowsDroppedBeforeCommit:
             .records
         case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever, .startToldUnsynced:
             .links

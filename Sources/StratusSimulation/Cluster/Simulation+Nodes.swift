@@ -491,6 +491,8 @@ extension Simulation {
                 if node.checkpointers[group] == nil {
                     node.checkpointers[group] = try partition.store.makeCheckpointer()
                 }
+                // As often as not, what is in memory is not waited for.
+                if self.diskRandom.next() % 2 == 0 { try partition.store.commit() }
                 if let index = try node.checkpointers[group]?.run() {
                     partition.store.noteDurable(through: index)
                 }

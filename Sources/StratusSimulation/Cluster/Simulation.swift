@@ -143,6 +143,11 @@ package final class Simulation {
         stateLimits.walSizeMax = options.walSizeMax
         stateLimits.cacheSize = .kibibytes(256)
         stateLimits.snapshotFrameSize = options.snapshotFrameSize
+        // Flushes of many slices, although there are few rows.
+        stateLimits.flush.countMax = 60
+        stateLimits.flush.sizeMax = .kibibytes(16)
+        stateLimits.flush.sliceCount = 5
+        stateLimits.flush.ageMax = .milliseconds(250)
         stateLimits.bugs = self.bugs
         self.stateLimits = stateLimits
         self.nodes = (1...options.nodeCount).map {

@@ -21,6 +21,9 @@ final class CommitGate: Sendable {
         }
     }
 
+    /// Plants a bug: a checkpoint counts what is not committed.
+    func note(_ index: LogIndex) { self.state.withLock { $0.committed = index } }
+
     /// Runs a checkpoint and, if it copied every frame, returns the index it made durable.
     func checkpoint(_ body: () throws(StoreError) -> Bool) throws(StoreError) -> LogIndex? {
         try self.state.withLock { (state) throws(StoreError) in

@@ -95,14 +95,14 @@ final class PartitionInstallation: SnapshotWork {
         case .rows(let new):
             for row in new { try rows.putNew(row.table, row.key, row.row) }
             self.rowCount += UInt64(new.count)
-            try rows.publish()
+            try rows.commit()
             self.unsyncedCount += 1
             if self.unsyncedCount == Self.unsyncedCountMax { try self.sync(open.file) }
         case .end(let rowCount, let end):
             let position = try self.checked(end, rowCount, rows.digest)
             try position.write(to: rows)
             try self.mark(rows, position)?.write(to: rows)
-            try rows.publish()
+            try rows.commit()
             try self.sync(open.file)
             self.open = nil
             self.position = position

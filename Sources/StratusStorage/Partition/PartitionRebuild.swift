@@ -110,7 +110,7 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
         // As the old file has it: nobody has to notice that there is another one.
         let rows = open.rows
         try target.write(to: rows)
-        try rows.publish()
+        try rows.commit()
         guard self.position.index == target.index, rows.digest == target.digest else {
             throw StoreError(
                 .corrupt,
@@ -131,7 +131,7 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
             throw StoreError(.io, "the log lacks entry \(self.position.index.next)")
         }
         let rows = open.rows
-        try rows.begin()
+        rows.begin()
         for entry in entries {
             let outcome = try PartitionStore<State>.apply(
                 entry, over: rows, by: &self.application, at: &self.position, marking: &self.mark,
@@ -141,10 +141,7 @@ final class PartitionRebuild<State: ReplicatedState>: RebuildWork {
             }
             _ = self.application.state.takeBodyChanges()
         }
-        try rows.writeOut()
-        self.position.digest = rows.digest
-        try self.position.write(to: rows)
-        try rows.publish()
+        try open.commit(at: &self.position)
         self.unsyncedCount += 1
         if self.unsyncedCount == Self.unsyncedCountMax { try self.sync(open.file) }
         return entries.reduce(0) { $0 + $1.payload.count }

@@ -2,7 +2,9 @@ package import StratusModel
 
 /// The replicated state of one partition on disk: rows that a log of entries brings forward.
 ///
-/// Owned by one executor. `durable <= applied`, and neither goes back except by ``reset()``.
+/// Owned by one executor. `durable <= applied`, and neither goes back except by ``reset()``. What is
+/// applied is first in memory, and reaches the file by ``flushIfDue(at:)``. The log brings back what
+/// a process takes with it that ends before.
 package protocol PartitionState: AnyObject {
     /// The index that reads see.
     var applied: LogIndex { get }
@@ -24,12 +26,28 @@ package protocol PartitionState: AnyObject {
     func reading(of command: Command) -> CommandReading
     /// The nodes that hold the copies that the command names; nil: it names none.
     func holdings(in command: Command) -> [CopyHolding]?
-    /// Makes the applied entries one commit.
+    /// Ends a batch: the applied entries may be answered, since the log holds them and they give the
+    /// same again.
+    func publish() throws(StoreError)
+    /// Brings rows that are in memory nearer to the file, if it is time, by one slice.
+    ///
+    /// - Returns: when it is to be called again; nil: not before something else is applied.
+    /// - Throws: the rows stay in memory, and it may be called again, unless ``mustReset`` says
+    ///   something else.
+    func flushIfDue(at now: MonotonicTime) throws(StoreError) -> MonotonicTime?
+    /// Memory holds as much as it may: nothing is to be applied before a flush has ended.
+    var isFull: Bool { get }
+    /// Keeps ``digest`` as that of ``applied``, until all its rows are in the file: a row that was
+    /// expected to be new, and was not, is found only then.
+    func noteDigest()
+    /// The noted digests that are exact now, each of them once. One may be missing.
+    func takeDigests() -> [NotedDigest]
+    /// Brings all that was applied to the file at once. ``digest`` is exact then.
     func commit() throws(StoreError)
     /// Whether an error left it so that only ``reset()`` may be called; errors of a checkpoint or a
     /// snapshot count too.
     var mustReset: Bool { get }
-    /// After any error: back to the last commit. Returns the index to replay from.
+    /// After an error: back to what the file has. Returns the index to replay from.
     func reset() throws(StoreError) -> LogIndex
     /// Answers a read at `applied`.
     func answer(_ query: Query) throws(StoreError) -> QueryAnswer
@@ -61,7 +79,19 @@ package protocol PartitionState: AnyObject {
         throws(StoreError) -> any RebuildWork
 }
 
+/// The digest of the rows after the entry at an index.
+package struct NotedDigest: Sendable, Equatable {
+    package let index: LogIndex
+    package let digest: StateDigest
+}
+
 extension PartitionState {
+    package func publish() throws(StoreError) { try self.commit() }
+
+    package func flushIfDue(at now: MonotonicTime) throws(StoreError) -> MonotonicTime? { nil }
+
+    package var isFull: Bool { false }
+
     package var erasure: ErasureMark? { nil }
 
     package func erasureStanding() throws(StoreError) -> ErasureStanding { .over }

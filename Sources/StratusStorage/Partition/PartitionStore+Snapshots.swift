@@ -92,12 +92,14 @@ extension PartitionStore {
         let old = self.number
         self.spooling?.giveUp()
         self.open = nil
+        self.recent.forget()
         self.application.forget()
         self.bodyChanges.append(.unlisted)
         self.number = next
         self.gate = CommitGate()
         self.position = position
         self.committed = position
+        self.reached = position.index
         self.durable = position.index
         self.mustReset = false
         // It is installed whether this works or not: the next use opens it again.

@@ -5,15 +5,18 @@ package import StratusSQLite
 
 /// The rows of one partition in one SQLite file, brought forward by a log that is the truth.
 ///
-/// Owned by one executor. A COMMIT syncs nothing and a checkpoint syncs twice; between the two a
-/// power cut may take what was committed, and the log brings it back. So the log may let go of
-/// entries only through ``durable``.
+/// Owned by one executor. *Applied* entries are published: they may be answered. Their rows stay in
+/// memory, and a flush makes those of many entries one COMMIT. A COMMIT syncs nothing and a
+/// checkpoint syncs twice. A process that ends takes what is not *committed* with it, and a power
+/// cut may take what is not *durable*; the log brings both back. So the log may let go of entries
+/// only through ``durable``, and nothing that leaves a replica may depend on what is committed.
 ///
 /// Promises:
 /// - `durable <= committed <= applied`; only ``reset()`` and a restart move `applied` back, to
 ///   `committed`.
-/// - After any error nothing applied since the last commit may be answered: call ``reset()``,
-///   replay.
+/// - After an error while entries are applied nothing of that batch may be answered: call
+///   ``reset()``, replay. After an error of a flush the rows stay in memory, and the next flush
+///   writes them.
 /// - No file exists before the first entry is applied. ``close()`` gives back memory and
 ///   descriptors; the next use opens again.
 /// - Equal rows give an equal ``digest`` on every replica.
@@ -30,9 +33,13 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         /// Rows of a snapshot are put together up to this size: what is spooled or installed in one
         /// go.
         package var snapshotFrameSize: ByteCount = .kibibytes(256)
-        /// Entries are applied until so many rows were written since the last commit: one batch of
+        /// Entries are applied until so many rows were written since the last publish: one batch of
         /// records writes hundreds.
         package var writeCountMax = Int.max
+        /// When rows go from memory to the file.
+        package var flush = FlushRules()
+        /// Shared by the partitions of a node; nil: nobody else flushes.
+        package var turns: FlushTurns?
         /// Newer entries stop the partition. Tests and the simulator run older builds by it.
         package var build = FeatureLevel.build
         package var bugs = PlantedBugs()
@@ -56,11 +63,14 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     weak var spooling: PartitionSpooling?
     var position: AppliedPosition
     var committed: AppliedPosition
+    var recent: RecentWork
+    /// The last entry that was ever applied here. Below it entries are applied again.
+    var reached = LogIndex.zero
     package internal(set) var durable: LogIndex
     package internal(set) var mustReset = false
     package private(set) var newer: NewerEntry?
     package internal(set) var erasure: ErasureMark?
-    private var writeCountAtCommit = 0
+    private var writeCountAtPublish = 0
 
     /// Finds what is on disk in `parent`. Opens a database only if there is one.
     package init(
@@ -73,6 +83,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.system = system
         self.limits = limits
         self.application = CommandApplication(state, bugs: limits.bugs)
+        self.recent = RecentWork(limits.turns?.share())
         self.position = .start
         self.committed = .start
         self.durable = .zero
@@ -100,10 +111,13 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     }
     /// The position of the rows that a restart of the process finds.
     var committedPosition: AppliedPosition { self.committed }
-    /// Row writes since the last commit.
-    package var uncommittedWriteCount: Int {
-        (self.open?.rows.writeCount ?? 0) - self.writeCountAtCommit
+    /// Row writes since the last publish.
+    package var unpublishedWriteCount: Int {
+        (self.open?.rows.writeCount ?? 0) - self.writeCountAtPublish
     }
+    /// Rows were lost from memory, and the entries that made them are being applied again: until
+    /// they are, nobody who was told of them may look.
+    package var isReplaying: Bool { self.position.index < self.reached }
     package var walSize: ByteCount {
         ByteCount((self.open?.file.walFrameCount ?? 0) * (Connection.pageSize + 24))
     }
@@ -173,7 +187,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 for change in self.application.state.takeBodyChanges() {
                     self.bodyChanges.append(change)
                 }
-                if self.uncommittedWriteCount >= self.limits.writeCountMax { break }
+                if self.unpublishedWriteCount >= self.limits.writeCountMax { break }
             }
             self.mailCount += rows.mailCount - mailCount
             self.eventCount += rows.eventCount - eventCount
@@ -196,27 +210,20 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
     }
 
-    package func commit() throws(StoreError) {
+    package func publish() throws(StoreError) {
         precondition(!self.mustReset, "an error was not followed by reset()")
         guard let open, open.rows.isInBatch else {
             if self.number == nil { self.committed = self.position }
             return
         }
-        do throws(StoreError) {
-            // A row that was there after all is taken out of the digest when it is written over.
-            try open.rows.writeOut()
-            self.position.digest = open.rows.digest
-            try self.position.write(to: open.rows)
-            try self.gate.commit(through: self.position.index) { () throws(StoreError) in
-                try open.rows.publish()
-            }
-        } catch {
+        do throws(StoreError) { try open.rows.publish() } catch {
             self.mustReset = true
             throw error
         }
-        self.committed = self.position
-        self.writeCountAtCommit = open.rows.writeCount
-        if self.limits.bugs.contains(.durableAtCommit) { self.durable = self.committed.index }
+        self.reached = max(self.reached, self.position.index)
+        self.writeCountAtPublish = open.rows.writeCount
+        self.recent.isWaiting = true
+        self.recent.share?.note(open.rows.freshCount, open.rows.freshSize)
     }
 
     package func reset() throws(StoreError) -> LogIndex {
@@ -224,11 +231,12 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         // What was told may not have lasted, and comes again.
         self.bodyChanges.append(.unlisted)
         self.position = self.committed
+        self.recent.forget()
         if let open {
             do throws(StoreError) {
                 try open.rows.discard()
                 self.erasure = try ErasureMark.read(from: open.rows)
-                self.writeCountAtCommit = open.rows.writeCount
+                self.writeCountAtPublish = open.rows.writeCount
             } catch { self.open = nil }
         }
         if self.system.hasFailedSync(self.path) {
@@ -263,6 +271,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     package func bodies(from body: BodyID, limit: Int) throws(StoreError) -> [BodyManifest] {
         guard self.number != nil else { return [] }
+        guard !self.isReplaying else { throw StoreError(.busy, "entries are applied again") }
         return try self.openRows().rows.view.bodies(from: body, limit: limit)
     }
 
@@ -280,6 +289,10 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             }
         }
         try self.commit()
+        return try self.copyWAL()
+    }
+
+    func copyWAL() throws(StoreError) -> Bool {
         guard let open else { return true }
         let index = try self.gate.checkpoint { () throws(StoreError) in
             try open.file.checkpoint().isComplete
@@ -310,7 +323,9 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     }
 
     package func noteDurable(through index: LogIndex) {
-        precondition(index <= self.committed.index, "durable ahead of the last commit")
+        precondition(
+            index <= self.committed.index || self.limits.bugs.contains(.durableAtFlushBegin),
+            "durable ahead of the last commit")
         self.durable = max(self.durable, index)
     }
 
@@ -319,6 +334,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         guard self.open != nil else { return }
         try self.checkpoint()
         self.application.forget()
+        self.position.digest = self.digest
         self.open = nil
         self.cache = nil
     }
@@ -328,8 +344,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package func verify() throws(StoreError) -> [String] {
         guard self.number != nil else { return [] }
         let open = try self.openRows()
+        try self.commit()
         var faults = try open.file.findDamage()
-        try open.rows.writeOut()
         let digest = try open.rows.computeDigest()
         if digest != open.rows.digest {
             faults.append("the rows' digest is \(digest), stored is \(open.rows.digest)")
@@ -343,9 +359,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         try self.commit()
         let open = try self.openRows()
         try open.rows.put(table, key, row)
-        try open.rows.publish()
-        self.open = PartitionRows(open.file, digest: self.committed.digest)
-        self.writeCountAtCommit = 0
+        try open.rows.commit()
+        self.open = self.rows(of: open.file, digest: self.committed.digest)
         self.application.forget()
     }
 
@@ -353,6 +368,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         /// Plants a bug: the position is kept as if in another file than the rows, one entry
         /// behind, and nobody remembers what commands answered.
         package func plantRewind() throws(StoreError) {
+            try self.commit()
             guard let open, self.position.index > .zero else { return }
             let rows = open.rows
             let digest = rows.digest
@@ -364,9 +380,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 return .next
             }
             for key in keys { try rows.remove(.request, key) }
-            try rows.publish()
-            self.open = PartitionRows(open.file, digest: digest)
-            self.writeCountAtCommit = 0
+            try rows.commit()
+            self.open = self.rows(of: open.file, digest: digest)
             self.application.forget()
             self.position.index = self.position.index.previous
             self.committed = self.position
@@ -387,30 +402,26 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             try self.openFile()
             self.position = position
             self.committed = position
+            self.recent.isWaiting = true
         }
-        var rows = try self.openRows().rows
-        if rows.isInBatch {
-            try rows.begin()
-            return rows
-        }
-        if self.walSize > self.limits.walSizeMax, !self.mayGrowFurther() {
-            guard try self.checkpoint() else {
-                throw StoreError(.busy, "a reader holds back the checkpoint of a full WAL")
-            }
-            rows = try self.openRows().rows
-        }
-        try rows.begin()
+        let rows = try self.openRows().rows
+        rows.begin()
         return rows
     }
 
     /// Whether the WAL goes on growing because a snapshot holds the rows. It is told to hurry;
     /// where that does not help, what is left of it is spooled here and now.
-    private func mayGrowFurther() -> Bool {
+    func mayGrowFurther() -> Bool {
         guard let spooling, spooling.holdsView else { return false }
         spooling.isUrgent = true
         if self.walSize.raw <= self.limits.walSizeMax.raw * Limits.spoolingFactor { return true }
         spooling.hurry()
         return false
+    }
+
+    private func rows(of file: RowDatabase, digest: StateDigest) -> PartitionRows {
+        self.writeCountAtPublish = 0
+        return PartitionRows(file, digest: digest, bugs: self.limits.bugs)
     }
 
     func makeDirectory() throws(StoreError) {
@@ -441,11 +452,10 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 synchronous: .normal, fileTag: self.files.tag,
                 cacheSize: self.cache?.size ?? self.limits.cacheSize))
         let position = try AppliedPosition.read(from: Rows(over: file))
-        let open = PartitionRows(file, digest: position.digest)
+        let open = self.rows(of: file, digest: position.digest)
         self.position = position
         self.committed = position
         self.erasure = try ErasureMark.read(from: open.rows)
-        self.writeCountAtCommit = 0
         self.open = open
         // So that a checkpoint by another connection may already count what is here.
         try self.gate.commit(through: self.committed.index) { () throws(StoreError) in }

@@ -50,6 +50,9 @@ package struct RequestTable: Sendable {
     private var deadlines: [RequestIdentity: Int64]?
     /// The last deadline of those that were forgotten for want of room. Read with the others.
     private var floor: Int64?
+    /// No outcome has a key before this one; nil: not known. Rows that were removed are in the file
+    /// until a flush, and each scan over them would pass them again.
+    private var front: Bytes?
     private let countMax: Int
 
     package init(countMax: Int = Self.countMax) { self.countMax = countMax }
@@ -94,8 +97,10 @@ package struct RequestTable: Sendable {
         row.append(1)
         row.append(outcome.verdict.rawValue)
         row.append(contentsOf: outcome.body)
-        try rows.putNew(.request, Self.key(deadline, identity).span.bytes, row.span.bytes)
+        let key = Self.key(deadline, identity)
+        try rows.putNew(.request, key.span.bytes, row.span.bytes)
         self.deadlines?[identity] = deadline
+        if let front, Bytes.isOrdered(key, before: front) { self.front = key }
     }
 
     /// Removes rows whose deadline is past, oldest first. Call it for every entry, so that every
@@ -145,7 +150,6 @@ package struct RequestTable: Sendable {
     private mutating func remove(
         before time: Int64, countMax: Int, in rows: Rows
     ) throws(StoreError) -> Int64? {
-        let start = Self.order(.min + 1)
         let end = Self.order(time)
         var left = countMax
         var last: Int64?
@@ -154,6 +158,8 @@ package struct RequestTable: Sendable {
             // in all does not depend on that, as every replica must remove the same.
             var expired: [(key: Bytes, row: Bytes)] = []
             var size = 0
+            let start = self.front ?? Self.order(.min + 1)
+            if !Bytes.isOrdered(start, before: end) { return last }
             try rows.scan(
                 .request, from: start.span.bytes, to: end.span.bytes, descending: false
             ) { key, row in
@@ -167,6 +173,7 @@ package struct RequestTable: Sendable {
                 last = deadline
                 // A later command may have used the identity again.
                 if self.deadlines?[identity] == deadline { self.deadlines?[identity] = nil }
+                self.front = key + [0]
             }
             left -= expired.count
             if size < Self.sliceSizeMax { return last }
@@ -193,6 +200,7 @@ package struct RequestTable: Sendable {
     package mutating func forget() {
         self.deadlines = nil
         self.floor = nil
+        self.front = nil
     }
 
     private mutating func load(_ rows: RowView) throws(StoreError) {

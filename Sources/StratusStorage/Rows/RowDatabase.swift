@@ -59,6 +59,19 @@ package final class RowDatabase: RowFile {
         try storing { () throws(SQLiteError) in try self.ending.run() }
     }
 
+    /// As in ``reading(_:)``: from the second read on they share one transaction.
+    package func beginReads() {
+        guard self.scopedReadCount == nil, !self.connection.isInTransaction else { return }
+        self.scopedReadCount = 0
+    }
+
+    package func endReads() throws(StoreError) {
+        guard self.scopedReadCount != nil else { return }
+        self.scopedReadCount = nil
+        guard self.connection.isInTransaction else { return }
+        try storing { () throws(SQLiteError) in try self.ending.run() }
+    }
+
     package func rollBack() throws(StoreError) {
         guard self.connection.isInTransaction else { return }
         try storing { () throws(SQLiteError) in try self.undoing.run() }

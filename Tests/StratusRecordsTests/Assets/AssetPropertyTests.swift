@@ -35,12 +35,12 @@ import Testing
             path, in: system,
             Connection.Options(synchronous: .normal, fileTag: 1, cacheSize: .kibibytes(64)))
         let disk = Rows(over: file)
-        try disk.begin()
+        disk.begin()
         var life = AssetLife(AssetBench(disk), seed: seed)
         life.atEachStep = { rows, step in
             guard step % 50 == 0 else { return }
-            try rows.publish()
-            try rows.begin()
+            try rows.commit()
+            rows.begin()
         }
         let fault = try life.run(steps: 500)
         #expect(fault == nil, "seed \(seed)")
