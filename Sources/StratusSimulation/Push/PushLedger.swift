@@ -47,16 +47,24 @@ struct PushLedger {
         var begun: LogIndex
         /// Where it has stood, in order. Empty: nobody has said where it began.
         var positions: [NewsPosition] = []
+        /// The entries that brought it there.
+        var movedAt: [LogIndex] = []
+
+        mutating func move(to position: NewsPosition, at index: LogIndex) {
+            self.positions.append(position)
+            self.movedAt.append(index)
+        }
     }
 
-    /// What was known when a look began.
+    /// What a look must see.
     struct Start {
+        /// A leader had applied it when the look began. Others may have applied more: a read waits
+        /// for what was answered, and not for that.
         var applied: LogIndex
         var begun: LogIndex?
         var positionCount: Int
     }
 
-    private(set) var applied = LogIndex.zero
     private(set) var generations: [Int: Generation] = [:]
     private(set) var changes: [Change] = []
     private var changeByName: [ChangeName: Int] = [:]
@@ -74,7 +82,6 @@ struct PushLedger {
     ///
     /// - Returns: what should not be; nil: nothing.
     mutating func apply(_ entry: Entry, _ outcome: Outcome, at now: Int64) -> String? {
-        self.applied = max(self.applied, entry.index)
         guard entry.kind == .command, let command = try? Command(decoding: entry.payload),
             command.kind == .records, outcome.verdict == .decided,
             let body = try? RecordCommand(decoding: command.body, container: command.container),
@@ -169,8 +176,8 @@ struct PushLedger {
             guard let follower = self.followers[name], from < to,
                 follower.positions.last.map({ $0 == from }) ?? true
             else { return }
-            if follower.positions.isEmpty { self.followers[name]?.positions.append(from) }
-            self.followers[name]?.positions.append(to)
+            if follower.positions.isEmpty { self.followers[name]?.move(to: from, at: index) }
+            self.followers[name]?.move(to: to, at: index)
             guard let spent else { return }
             let key = "\(follow.database) \(follow.subscriber) \(spent)"
             // It may have been saved anew since it fired.
@@ -190,17 +197,35 @@ struct PushLedger {
 
     // MARK: Looks
 
-    func start(of name: FollowerName) -> Start {
+    /// - Parameter applied: by leaders.
+    func start(of name: FollowerName, applied: LogIndex) -> Start {
         let follower = self.followers[name]
         return Start(
-            applied: self.applied, begun: follower?.begun,
-            positionCount: follower?.positions.count ?? 0)
+            applied: applied, begun: follower.flatMap { $0.begun <= applied ? $0.begun : nil },
+            positionCount: follower?.movedAt.prefix { $0 <= applied }.count ?? 0)
+    }
+
+    private mutating func remember(_ news: News, of name: FollowerName) {
+        guard let hit = news.hit else { return }
+        let index: LogIndex?
+        switch hit.event {
+        case .zone(let zone, let tag):
+            index =
+                (self.marks[name.database] ?? []).first { $0.zone == zone && $0.tag == tag }?.index
+        case .record(_, let record, _):
+            let change = ChangeName(
+                database: name.database, zone: record.zone.name, record: record.name,
+                tag: record.tag)
+            index = self.changeByName[change].map { self.changes[$0].index }
+        }
+        self.numbers[name.database, default: [:]][news.position.number] = index
     }
 
     /// What is wrong with an answer; nil: nothing.
     mutating func problem(
         _ news: News, of name: FollowerName, _ principal: Principal, since start: Start
     ) -> String? {
+        self.remember(news, of: name)
         guard let follower = self.followers[name], follower.begun == start.begun else {
             return nil
         }
@@ -240,7 +265,6 @@ struct PushLedger {
             }
             index = change.index
         }
-        self.numbers[name.database, default: [:]][news.position.number] = index
         return index > generation.since
             ? nil : "\(hit.subscription.id) \(number) fires for what was before it"
     }

@@ -276,9 +276,10 @@ final class PushShells: ProcessPart, @unchecked Sendable {
         of name: PushLedger.FollowerName, in group: GroupID, as follower: NewsFollower,
         _ principal: Principal, after: NewsPosition?
     ) async -> News? {
-        guard let start = self.push.ledgers[group]?.start(of: name), !self.life.isGone else {
-            return nil
-        }
+        guard !self.life.isGone,
+            let start = self.push.ledgers[group]?.start(
+                of: name, applied: self.life.simulation.appliedByLeaders(of: group))
+        else { return nil }
         let query = RecordQuery(
             principal: principal,
             .news(

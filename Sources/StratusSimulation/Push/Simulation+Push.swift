@@ -2,9 +2,16 @@ import StratusCluster
 import StratusConsensus
 import StratusModel
 import StratusRecords
+import StratusStorage
 
 // Clusters with subscriptions, and what they must have told when all is well again.
 extension Simulation {
+    /// What leaders of the group have applied, and may have answered.
+    func appliedByLeaders(of group: GroupID) -> LogIndex {
+        self.nodes.compactMap { $0.host?.replica(of: group) }.filter { $0.raft.role == .leader }
+            .map(\.state.applied).max() ?? .zero
+    }
+
     func makePush(of node: SimulatedNode) -> PushShells? {
         self.push.map { PushShells(ProcessLife(of: node, in: self, on: $0.executor), $0) }
     }
