@@ -131,11 +131,12 @@ package final class SimulatedFiles: Files {
         }
     }
 
-    /// The whole of a file as reads would see it; nil if there is none. Not an operation.
-    package func contents(of path: DiskPath) -> Bytes? {
+    /// The whole of a file as reads would see it, or as far as it is synced; nil if there is none.
+    /// Not an operation.
+    package func contents(of path: DiskPath, onlySynced: Bool = false) -> Bytes? {
         self.state.withLock { state in
             guard case .file(let number)? = state.names[path] else { return nil }
-            return state.inodes[number].current
+            return onlySynced ? state.inodes[number].durable : state.inodes[number].current
         }
     }
 

@@ -35,6 +35,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case durableBeforeSync, failedSyncTriedAgain, tornEntryKept, tornTailNotCut
     case recycledBatchesReplayed, segmentFreedOnRelease, logTailNotWrittenAgain
     case spareTakenAsFound, tornBatchCutInOneSync, begunSegmentKept, tailBehindDamageKept
+    case syncedBatchLeftOpen
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold

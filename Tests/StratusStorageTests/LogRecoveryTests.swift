@@ -59,6 +59,66 @@ import Testing
         }
     }
 
+    /// Stage 75, seed 669024279: the process ended, one bit of its last batch rotted, and the start
+    /// took an entry that was acknowledged for torn.
+    @Test
+    func `S-08 S-09 what rots in the last batch of a process that was killed is damage, no tear`()
+        throws
+    {
+        try self.check(1...64, without: .syncedBatchLeftOpen, segmentSize: 4_096) { seed, bench in
+            var random = SeededGenerator(seed: seed)
+            // Some fill the segment to its last bytes.
+            let last = 3 + seed % 12
+            do {
+                let log = try bench.open()
+                for index in 1...last {
+                    log.append(1, index...index)
+                    log.flushAll()
+                }
+            }
+            bench.files.restart(after: .processCrash)
+            let newest = try #require(bench.files.allFiles.last)
+            let bytes = try #require(bench.files.contents(of: newest))
+            // The list of the last batch and its payload: what closes it says its size.
+            let end = try #require(bytes.lastIndex { $0 != 0 })
+            bench.files.flip(
+                bit: Int.random(in: 0...7, using: &random),
+                at: end - Int.random(in: 60...280, using: &random), of: newest)
+            let log = try bench.open(isNew: false)
+            let isLost = try log.damage.isNone && log.indexes(1).last != last
+            return isLost ? "\(log.damage), \(try log.indexes(1)) of \(last)" : nil
+        }
+    }
+
+    /// What closes a log is not synced. It may be on the medium or not, whole or not.
+    @Test
+    func `S-07 a power cut takes nothing that was synced before a closing batch`()
+        throws
+    {
+        for step in 1...60 {
+            for seed in 1...8 as ClosedRange<UInt64> {
+                let bench = LogBench(seed: seed, segmentSize: 4_096)
+                var durable: UInt64 = 0
+                do {
+                    let log = try bench.open()
+                    bench.files.plan(DiskFault(at: bench.files.operationCount + step, .crash))
+                    for index in 1...20 as ClosedRange<UInt64> {
+                        log.append(1, index...index)
+                        log.flushAll()
+                        durable = log.durable(of: self.a).raw
+                    }
+                }
+                bench.files.clearFaults()
+                bench.files.restart(after: seed % 2 == 0 ? .powerLoss : .processCrash)
+                let log = try bench.open(isNew: false)
+                #expect(log.damage.isNone, "seed \(seed), step \(step): \(log.damage)")
+                let indexes = try log.indexes(1)
+                #expect(indexes.last ?? 0 >= durable, "seed \(seed), step \(step)")
+                #expect(indexes == Array(1..<(indexes.last ?? 0) + 1), "seed \(seed), step \(step)")
+            }
+        }
+    }
+
     /// Seed 12830: of two freed segments the newer was used again. The entries it held in place of
     /// the older one's were gone, so those were there again. A release of one of them forgot all
     /// that followed.

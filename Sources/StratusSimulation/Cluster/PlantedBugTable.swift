@@ -142,7 +142,8 @@ package enum PlantedBugTable {
 
     package static let suites: [PlantedBug: String] = [
         .confirmedReadKept: "ConfirmedReadTests", .walBehindBarrier: "GatheredWritesTests",
-        .begunSegmentKept: "LogRecoveryTests", .unknownLossForgiven: "UnknownLossTests",
+        .begunSegmentKept: "LogRecoveryTests", .syncedBatchLeftOpen: "LogRecoveryTests",
+        .unknownLossForgiven: "UnknownLossTests",
         .expiredPinTakesHeld: "AssetPropertyTests", .purgeForgetsAssets: "AssetPropertyTests",
         .shareNotTakenBack: "AssetPropertyTests", .holderKeptOnReplace: "AssetPropertyTests",
         .usedPinKept: "AssetPropertyTests", .rereferenceNotPinned: "AssetPropertyTests",

@@ -387,10 +387,15 @@ extension Simulation {
     }
 
     /// The log that a start would find after a change of its files, tried on a copy.
-    func tryLog(of node: SimulatedNode, _ change: (SimulatedFiles) -> Void) -> SegmentedLog? {
+    ///
+    /// - Parameter onlySynced: what it finds if the power takes all that is not synced.
+    func tryLog(
+        of node: SimulatedNode, onlySynced: Bool = false, _ change: (SimulatedFiles) -> Void
+    ) -> SegmentedLog? {
         let copy = SimulatedWorld(seed: 1)
         for file in node.files.allFiles where file.raw.hasPrefix("log/") {
-            copy.simulatedFiles.plant(node.files.contents(of: file) ?? [], at: file)
+            copy.simulatedFiles.plant(
+                node.files.contents(of: file, onlySynced: onlySynced) ?? [], at: file)
         }
         _ = try? copy.files.makeDirectory("log")
         change(copy.simulatedFiles)

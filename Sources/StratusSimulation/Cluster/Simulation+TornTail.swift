@@ -69,8 +69,10 @@ extension Simulation {
             self.queue.add(.check(.tearTail(attempt: attempt + 1)), at: self.now + 1_000_000)
             return
         }
-        // With the power: the rows go back to what is durable, and lack what the log loses.
+        // With the power: the rows go back to what is durable, and lack what the log loses, and
+        // nothing closes the log.
         self.crash(node, losesPower: true, backAfter: self.drawTime(5...30))
+        node.end = .powerLossLosingAll
         node.files.flip(bit: place.bit, at: place.offset, of: place.path)
         node.isStruck = true
         self.takeAway(behind: place.last, of: torn.group, from: node)
@@ -96,13 +98,16 @@ extension Simulation {
         -> (path: DiskPath, offset: Int, bit: Int, last: LogIndex)?
     {
         guard let path = Self.newestSegment(of: node),
-            let end = (node.files.contents(of: path) ?? []).lastIndex(where: { $0 != 0 }),
-            let before = self.tryLog(of: node, { _ in })
+            let end = (node.files.contents(of: path, onlySynced: true) ?? [])
+                .lastIndex(where: { $0 != 0 }),
+            let before = self.tryLog(of: node, onlySynced: true, { _ in })
         else { return nil }
         let offset = end - Int(self.drawTime(0...Int64(min(end, 1_024))) / 1_000_000)
         let bit = Int(self.drawTime(0...7) / 1_000_000)
-        guard let after = self.tryLog(of: node, { $0.flip(bit: bit, at: offset, of: path) }),
-            after.damage.isNone, before.damage.isNone,
+        let after = self.tryLog(of: node, onlySynced: true) {
+            $0.flip(bit: bit, at: offset, of: path)
+        }
+        guard let after, after.damage.isNone, before.damage.isNone,
             after.damage.suspectTail.contains(where: { $0.group == group }),
             after.last(of: group).index < before.last(of: group).index,
             after.last(of: group).index >= after.start(of: group).index,

@@ -5,7 +5,7 @@ import StratusModel
 //
 // A segment is a file of fixed size, written full of zeros when it is made, and used again and
 // again. It starts with a header, then holds batches one behind the other, each 8-byte aligned.
-// All bytes written between two syncs are one batch.
+// All bytes written between two syncs are one batch, and a closing one behind it.
 //
 // Segment header, 64 bytes
 //
@@ -53,6 +53,9 @@ import StratusModel
 // the content of a lost batch can be named. The first batch of a segment begins so, and the one that
 // is written at a clean stop and after checkpoints. A log that has lost a batch of unknown content
 // writes none before its owner has settled that loss.
+//
+// A batch without items closes the log behind a synced batch, until the next takes its place and
+// number. It is not synced, and tells a start that the batch before it was whole.
 //
 // The salt is unknown to clients that choose payloads, so no payload can pass for a batch.
 
@@ -167,6 +170,10 @@ enum LogFormat {
         }
         /// The size of the whole batch, padding included.
         var size: Int { (self.payloadOffset + self.payloadSize + 7) & ~7 }
+
+        /// Whether it holds nothing: it says that all before it was synced, and the next batch takes
+        /// its place and number.
+        var isClosing: Bool { self.itemCount == 0 }
 
         /// Whether the state of every group stands at its beginning.
         func holdsState(_ segment: UnsafeRawBufferPointer) -> Bool {

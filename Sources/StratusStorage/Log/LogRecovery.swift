@@ -291,6 +291,8 @@ struct LogRecovery {
         let bytes = try self.load(segment, buffer)
         let header = segment.header!
         var position = LogFormat.segmentHeaderSize
+        // The next batch goes here.
+        var end = position
         while position < bytes.count {
             guard let batch = self.batch(bytes, at: position, of: header) else {
                 // Whatever is sound behind it was written after it was synced.
@@ -300,8 +302,14 @@ struct LogRecovery {
                 continue
             }
             if let expected, batch.number != expected { self.doubtAll() }
+            position = batch.position + batch.size
+            if batch.isClosing {
+                self.expected = batch.number
+                end = batch.position
+                continue
+            }
             self.expected = batch.number + 1
-            let end = position + batch.size
+            end = position
             let isTail =
                 isLast && self.search(bytes, from: end, for: header) == nil
             // Where a batch holds the state of every group, a loss before it is now known by name.
@@ -313,16 +321,14 @@ struct LogRecovery {
                 self.damage.hasUnknownLoss = false
                 self.hasState = true
             }
-            position = end
         }
         // The newest one holds a batch, or it would not stand here.
         if isLast, self.expected == nil { self.damage.hasUnknownLoss = true }
         // A segment has its full length from the day it was made: what is missing was there.
         if try segment.file.length != UInt64(buffer.count) { self.doubtAll() }
         if isLast {
-            self.position = position
-            try self.makeDurable(
-                segment, UnsafeMutableRawBufferPointer(rebasing: buffer[..<position]))
+            self.position = end
+            try self.makeDurable(segment, UnsafeMutableRawBufferPointer(rebasing: buffer[..<end]))
         }
     }
 

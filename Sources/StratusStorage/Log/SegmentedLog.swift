@@ -584,8 +584,25 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             (self.finish(written), self.hasItems, self.syncTook)
         }
         syncTook?(self.world.now - began)
+        if !more { self.close(written) }
         for event in events { self.onEvent(event) }
         return more
+    }
+
+    /// Writes an empty batch behind a synced one that no other follows yet, before anybody hears of
+    /// it. So a start after the end of the process alone knows that the synced one was whole, and
+    /// takes what has rotted in it for damage, not for a tear. The next batch takes its place: what
+    /// is not synced stands behind what is.
+    private func close(_ written: Written) {
+        if self.limits.bugs.contains(.syncedBatchLeftOpen) { return }
+        let header = LogFormat.BatchHeader(
+            sequence: written.segment.header!.sequence, salt: written.segment.header!.salt,
+            position: written.next.position, number: written.next.number, itemCount: 0,
+            payloadSize: 0)
+        guard header.position + header.size <= written.segment.size else { return }
+        _ = self.encoder.encode([], after: [], header, segmentHeader: nil)
+        // A disk that fails here fails the next batch too.
+        try? written.segment.file.write(self.encoder.bytes, at: UInt64(header.position))
     }
 
     private func sync(_ segment: LogSegment) throws(DiskError) {
@@ -680,7 +697,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         var isNewSegment: Bool
         var holdsState: Bool
         var size: Int
-        var end: Int
+        /// The place of the next batch, and its number.
+        var next: (position: Int, number: UInt64)
     }
 
     private func write(_ items: [QueuedItem]) throws(DiskError) -> Written {
@@ -695,7 +713,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             state = self.lock.withLock { _ in self.stateItems() }
             header.itemCount += state.count
         }
-        let mustRotate = active.map { self.position + header.size > $0.size || isExpired } ?? true
+        // With room for the batch that closes it.
+        let end = self.position + header.size + LogFormat.batchHeaderSize
+        let mustRotate = active.map { end > $0.size || isExpired } ?? true
         let segment: LogSegment
         if mustRotate {
             segment = try self.nextSegment()
@@ -717,7 +737,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return Written(
             items: items, places: places, segment: segment, isNewSegment: mustRotate,
             holdsState: state.first?.kind == .state, size: header.size,
-            end: header.position + header.size)
+            next: header.isClosing
+                ? (header.position, header.number)
+                : (header.position + header.size, header.number + 1))
     }
 
     /// The batch is on stable storage: the index follows, segments may go, and who waits is told.
@@ -725,8 +747,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         if written.isNewSegment {
             self.segments.activate(written.segment)
         }
-        self.position = written.end
-        self.batchNumber += 1
+        (self.position, self.batchNumber) = written.next
         self.sizeSinceState = written.holdsState ? 0 : self.sizeSinceState + written.size
         self.hasNoRoom = false
         self.syncingSince = nil
