@@ -7,9 +7,9 @@ import Testing
 
 /// Core audit 3.1: one flipped bit in the log of a node alone.
 @Suite struct LoneVoterTests {
-    /// A node that has saved twenty registers and was killed.
+    /// A node that has saved twenty registers and was killed. Its second partition has no rows.
     private static func killed(seed: UInt64, stops: Bool = false) throws -> SimulatedWorld {
-        let node = try OneNode(seed: seed)
+        let node = try OneNode(seed: seed, groupCount: 2)
         for value in 1...20 as ClosedRange<UInt8> {
             let identity = node.world.drawIdentity()
             Task(executorPreference: node.executor) {
@@ -17,6 +17,10 @@ import Testing
             }
             node.executor.run(until: node.world.now + .seconds(1))
         }
+        Task(executorPreference: node.executor) {
+            _ = try? await node.value([1], at: .account("1"))
+        }
+        node.executor.run(until: node.world.now + .seconds(1))
         if stops {
             Task(executorPreference: node.executor) { await node.replicas.stop() }
             node.settle()
@@ -34,11 +38,12 @@ import Testing
 
     private static let path: DiskPath = "log/00000001.seg"
 
-    /// Flips a bit in the list of a batch in the middle.
-    private static func flip(_ world: SimulatedWorld) throws {
+    /// Flips a bit in the list of a batch, mostly one in the middle.
+    private static func flip(_ world: SimulatedWorld, last: Bool = false) throws {
         let bytes = try #require(world.simulatedFiles.contents(of: Self.path))
         let all = Self.batches(bytes)
-        world.simulatedFiles.flip(bit: 2, at: all[all.count / 2] + 60, of: Self.path)
+        world.simulatedFiles.flip(
+            bit: 2, at: (last ? all[all.count - 1] : all[all.count / 2]) + 60, of: Self.path)
         world.simulatedFiles.restart(after: .processCrash)
     }
 
@@ -47,7 +52,7 @@ import Testing
         try Self.flip(world)
         let unopened = Shared<[GroupID]>([])
         do {
-            let node = try OneNode(seed: 4, world: world) {
+            let node = try OneNode(seed: 4, world: world, groupCount: 2) {
                 $0.events.unopenedChanged = { groups, _ in unopened.withLock { $0 = groups } }
             }
             #expect(node.log.hasUnknownLoss)
@@ -56,7 +61,7 @@ import Testing
             world.simulatedFiles.restart(after: .processCrash)
         }
         for life in 1...2 as ClosedRange<UInt64> {
-            let node = try OneNode(seed: 4 + life, world: world, goesOn: life == 1)
+            let node = try OneNode(seed: 4 + life, world: world, groupCount: 2, goesOn: life == 1)
             #expect(!node.log.hasUnknownLoss, "\(life)")
             for value in 1...20 as ClosedRange<UInt8> {
                 #expect(try node.readNow([value]).get() == [value], "\(life)")
@@ -74,10 +79,11 @@ import Testing
         }
     }
 
-    @Test func `a node that was stopped clean lacks nothing after a flipped bit`() throws {
+    @Test(arguments: [false, true])
+    func `a node that was stopped clean lacks nothing after a flipped bit`(last: Bool) throws {
         let world = try Self.killed(seed: 5, stops: true)
-        try Self.flip(world)
-        let node = try OneNode(seed: 6, world: world, goesOn: true)
+        try Self.flip(world, last: last)
+        let node = try OneNode(seed: 6, world: world, groupCount: 2, goesOn: true)
         #expect(!node.log.hasUnknownLoss)
         for value in 1...20 as ClosedRange<UInt8> {
             #expect(try node.readNow([value]).get() == [value])
@@ -94,14 +100,14 @@ import Testing
             try Self.flip(world)
             let files = world.simulatedFiles
             files.plan(DiskFault(at: files.operationCount + number, .crash))
-            if let node = try? OneNode(seed: seed &+ 1, world: world, goesOn: true),
+            if let node = try? OneNode(seed: seed &+ 1, world: world, groupCount: 2, goesOn: true),
                 !files.isCrashed, !node.log.hasUnknownLoss
             {
                 break
             }
             files.clearFaults()
             files.restart(after: number % 2 == 0 ? .powerLoss : .processCrash)
-            let node = try OneNode(seed: seed &+ 2, world: world, goesOn: true)
+            let node = try OneNode(seed: seed &+ 2, world: world, groupCount: 2, goesOn: true)
             #expect(!node.log.hasUnknownLoss, "\(number)")
             #expect(try node.readNow([1]).get() == [1], "\(number)")
             #expect(try node.readNow([255]).get() == [1], "\(number)")

@@ -75,6 +75,8 @@ package struct LoneVoter {
             let end = loss?.first.previous ?? self.log.last(of: group).index
             try self.sole.bring(rows, of: group, to: end)
             let position = rows.appliedPosition
+            // Where no row was written there may be no file yet, and nothing would say how far.
+            try rows.checkpoint()
             try rows.close()
             try self.requireAlone(group, position, initial)
             let lastTerm = self.log.last(of: group).term

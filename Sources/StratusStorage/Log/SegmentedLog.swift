@@ -504,15 +504,18 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     /// Writes what waits and the state of all groups, and returns when they are on the disk, or
     /// cannot be written. For a clean stop, when nothing else is submitted any more.
     package func close() async {
-        let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
-            self.wantsState = self.failure == nil
-            return self.executor
+        guard let executor = self.lock.withLock({ _ in self.executor }) else {
+            return self.flushWithState()
         }
-        guard let executor else { return self.flushAll() }
-        await Task(executorPreference: executor) { [self] in self.flushAll() }.value
+        await Task(executorPreference: executor) { [self] in self.flushWithState() }.value
     }
 
-    private func flushAll() { while self.flush() {} }
+    /// The state in a batch of its own: what rots in that is taken for torn, and nothing is lost.
+    private func flushWithState() {
+        while self.flush() {}
+        self.lock.withLock { _ in self.wantsState = self.failure == nil }
+        while self.flush() {}
+    }
 
     /// The owner has decided for every group what becomes of a loss that nobody can name, and has
     /// submitted that: from now on what the log holds is what it must hold. Whoever votes by this
@@ -590,11 +593,11 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     }
 
     /// Writes an empty batch behind a synced one that no other follows yet, before anybody hears of
-    /// it. So a start after the end of the process alone knows that the synced one was whole, and
+    /// it. A state alone may be lost: it says only what stands before it. So a start after the end of the process alone knows that the synced one was whole, and
     /// takes what has rotted in it for damage, not for a tear. The next batch takes its place: what
     /// is not synced stands behind what is.
     private func close(_ written: Written) {
-        if self.limits.bugs.contains(.syncedBatchLeftOpen) { return }
+        if written.items.isEmpty || self.limits.bugs.contains(.syncedBatchLeftOpen) { return }
         let header = LogFormat.BatchHeader(
             sequence: written.segment.header!.sequence, salt: written.segment.header!.salt,
             position: written.next.position, number: written.next.number, itemCount: 0,
