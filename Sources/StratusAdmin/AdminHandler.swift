@@ -124,7 +124,7 @@ package struct AdminHandler: HTTPHandler {
                 503, .tryAgainLater,
                 "the cluster is being upgraded, or was just formed; nothing was changed: try again "
                     + "once 'stratusctl upgrade status' shows that every node reads the new level")
-        } catch RouteError.refused(let why) {
+        } catch RouteError.refused(let why), RouteError.unreadable(let why) {
             return AdminAnswer.error(500, .internalError, why)
         } catch {
             return exchange.failure("\(error)").answer

@@ -74,13 +74,9 @@ package struct ContainerUsage: Sendable {
     }
 
     private func held(_ database: DatabaseID) async throws -> Held {
-        let query = RecordQuery(principal: Principal(kind: .system), .use(database))
-        let answer = try await self.store.router.read(
-            query.enveloped(), at: .database(database),
-            deadline: self.store.world.now + .seconds(30))
-        guard case .use(let use, let zoneCount, _) = try RecordAnswer(decoding: answer.body) else {
-            throw RouteError.refused("no usage where it was asked for")
-        }
+        let answer = try await self.store.plain.ask(
+            RecordQuery.Ask.use(database), at: .database(database))
+        guard case .use(let use, let zoneCount, _) = answer else { throw RouteError.otherKind }
         return Held(owner: database.owner, use: use, zoneCount: zoneCount)
     }
 }

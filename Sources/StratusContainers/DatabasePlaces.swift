@@ -37,7 +37,7 @@ package struct DatabasePlaces: Sendable {
         return parts.map { part in
             Place(
                 bucket: part.bucket.map { Int($0.number) },
-                group: self.store.router.group(of: .database(part)),
+                group: self.store.partitions.group(of: .database(part)),
                 isInUse: inUse.contains(part))
         }
     }

@@ -51,7 +51,7 @@ private struct IdentityBench {
         let world = FixedWorld()
         let hasher = PasswordHasher()
         let store = IdentityStore(
-            router: OnePartition(), world: world,
+            partitions: PartitionClient(OnePartition(), in: world),
             keys: IdentityKeys(master: Bytes(repeating: 7, count: 32)))
         let accounts = Accounts(store: store, hasher: hasher)
         let authenticator = CredentialAuthenticator(accounts: accounts)
@@ -185,7 +185,7 @@ private struct TimingBench {
 
     func run(tries: Int) async throws {
         let store = IdentityStore(
-            router: OnePartition(), world: FixedWorld(),
+            partitions: PartitionClient(OnePartition(), in: FixedWorld()),
             keys: IdentityKeys(master: Bytes(repeating: 7, count: 32)))
         var limits = Accounts.Limits()
         limits.triesFromOnePlace = .max

@@ -16,6 +16,8 @@ import Testing
     static let exempt: [String: String] = [
         "Base64URL": "text for people and clients",
         "CopyFrame": "what administrators send",
+        "Askable": "a protocol: each question says its own level",
+        "Submittable": "a protocol: each operation says its own level",
         "BatchEncoder": "cannot be copied, so cannot conform: LogFormat says it",
     ]
 

@@ -54,8 +54,6 @@ import WireScenarios
 
         init(_ router: MemoryRouter) { self.router = router }
 
-        var level: ClusterLevel { self.router.level }
-
         func submit(
             _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
         ) async throws(RouteError) -> Outcome {
@@ -142,7 +140,8 @@ import WireScenarios
             let authenticator = CredentialAuthenticator(
                 accounts: Accounts(
                     store: IdentityStore(
-                        router: router, world: world, keys: IdentityKeys(master: master)),
+                        partitions: PartitionClient(router, in: world),
+                        keys: IdentityKeys(master: master)),
                     hasher: PasswordHasher(cost: .init(memoryKibibytes: 64, passes: 1))),
                 development: DevelopmentAuthenticator(), assets: ciphers)
             self.authenticator = authenticator
@@ -174,8 +173,9 @@ import WireScenarios
             let keys = self.keys
             func kernel(_ router: any PartitionRouter) -> GatewayKernel {
                 GatewayKernel(
-                    router: router, authenticator: authenticator, world: world, keys: keys,
-                    tokenKey: master, settings: gateway, limits: limits)
+                    partitions: PartitionClient(router, in: world, limits: limits),
+                    authenticator: authenticator, keys: keys, tokenKey: master, settings: gateway,
+                    limits: limits)
             }
             self.gateway = Gateway(kernel(router), GatewayNeeds(assets: kit))
             self.transfers = Gateway(kernel(self.doubting), GatewayNeeds(assets: kit))

@@ -75,14 +75,9 @@ import WireScenarios
         let database = try Self.database(#require(saved["records"][0]))
         let keys = InProcess.databaseKeys(wire.router, wire.world)
         #expect(try await keys.key(1, of: database) != nil)
-        let store = IdentityStore(
-            router: wire.router, world: wire.world,
-            keys: IdentityKeys(master: Bytes(repeating: 9, count: 32)))
-        let command = RecordCommand.eraseDatabase(EraseDatabase(database: database)).enveloped(
-            container: database.container, identity: wire.world.drawIdentity(),
-            deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
-        _ = try await store.router.submit(
-            command, to: .database(database), deadline: wire.world.now + .seconds(10))
+        _ = try await PartitionClient(wire.router, in: wire.world).submit(
+            RecordCommand.eraseDatabase(EraseDatabase(database: database)),
+            at: .database(database), as: .system())
         #expect(try await keys.key(1, of: database) == nil)
         // A record that was read before, answered after.
         let sealer = try await keys.fieldSealer(of: database)

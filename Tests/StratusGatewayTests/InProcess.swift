@@ -190,6 +190,9 @@ final class MemoryRouter: PartitionRouter {
     }
 }
 
+/// Not that of StratusCluster.
+typealias Caller = WireScenarios.Caller
+
 /// A wire without a socket: the handler itself, over partitions in memory.
 final class InProcess: Wire {
     let world: SimulatedWorld
@@ -222,15 +225,16 @@ final class InProcess: Wire {
         bodies: BodyBudget? = nil, answers: AnswerBudget? = nil
     ) -> GatewayKernel {
         GatewayKernel(
-            router: router, authenticator: authenticator, world: world,
-            keys: Self.databaseKeys(router, world), tokenKey: Bytes(repeating: 9, count: 32),
+            partitions: PartitionClient(router, in: world, limits: limits),
+            authenticator: authenticator, keys: Self.databaseKeys(router, world),
+            tokenKey: Bytes(repeating: 9, count: 32),
             settings: settings, limits: limits, bodies: bodies, answers: answers)
     }
 
     static func databaseKeys(_ router: MemoryRouter, _ world: any World) -> DatabaseKeys {
         let master = Bytes(repeating: 9, count: 32)
         let store = IdentityStore(
-            router: router, world: world, keys: IdentityKeys(master: master))
+            partitions: PartitionClient(router, in: world), keys: IdentityKeys(master: master))
         return DatabaseKeys(
             store: store,
             containers: ContainerKeys(store: store, master: InstallationMaster(secret: master)))
@@ -239,7 +243,7 @@ final class InProcess: Wire {
     static func pushKeys(_ router: MemoryRouter, _ world: any World) -> PushKeys {
         let master = Bytes(repeating: 9, count: 32)
         let store = IdentityStore(
-            router: router, world: world, keys: IdentityKeys(master: master))
+            partitions: PartitionClient(router, in: world), keys: IdentityKeys(master: master))
         return PushKeys(
             store: store,
             containers: ContainerKeys(store: store, master: InstallationMaster(secret: master)))

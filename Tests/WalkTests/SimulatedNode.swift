@@ -68,23 +68,25 @@ struct SimulatedNode {
             placeOfGroup: {
                 PlacedPartition(group: $0, replicas: [formation.node], epoch: table.epoch)
             }, sleep: sleep)
-        self.jobs = JobRunner(replicas: replicas, router: router, world: world)
+        let partitions = PartitionClient(router, in: world)
+        self.jobs = JobRunner(replicas: replicas, partitions: partitions)
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
         let master = Bytes(repeating: 7, count: 32)
         let store = IdentityStore(
-            router: router, world: world, keys: IdentityKeys(master: master))
+            partitions: partitions, keys: IdentityKeys(master: master))
         let keys = DatabaseKeys(
             store: store,
             containers: ContainerKeys(store: store, master: InstallationMaster(secret: master)))
         self.handler = Gateway(
             GatewayKernel(
-                router: router, authenticator: BucketAuthenticator(publicBucketCount),
-                world: world, keys: keys, tokenKey: master, settings: settings))
+                partitions: partitions, authenticator: BucketAuthenticator(publicBucketCount),
+                keys: keys, tokenKey: master, settings: settings))
         self.directory = directory
         Task(executorPreference: executor) { await replicas.start() }
         if publicBucketCount > 1 {
-            let carrier = MailCarrier(replicas: replicas, router: router, in: world, sleep: sleep)
+            let carrier = MailCarrier(
+                replicas: replicas, partitions: partitions, in: world, sleep: sleep)
             Task(executorPreference: executor) { await carrier.run() }
         }
         self.settle()

@@ -154,15 +154,7 @@ struct AdminExchange: Sendable {
     }
 
     func schema(of container: ContainerReference) async throws -> Schema {
-        let query = RecordQuery(principal: Principal(kind: .administrator), .schema(container))
-        let store = try self.store
-        let answer = try await store.router.read(
-            query.enveloped(), at: .container(container),
-            deadline: store.world.now + .seconds(10))
-        guard case .schema(let schema) = try RecordAnswer(decoding: answer.body) else {
-            throw RouteError.refused("no schema where one was asked for")
-        }
-        return schema ?? Schema()
+        try await self.store.schema(of: container, as: .administrator)
     }
 
     // MARK: Failures

@@ -26,9 +26,10 @@ final class EndedLines: ResponseBody {
 
     /// The error itself goes to the log.
     private static func reason(of error: any Error) -> String {
-        if case RouteError.refused(let why) = error {
-            return "the lines before are not all: \(why)"
+        switch error {
+        case RouteError.refused(let why), RouteError.unreadable(let why):
+            "the lines before are not all: \(why)"
+        default: "the lines before are not all: the node failed, and its log says why"
         }
-        return "the lines before are not all: the node failed, and its log says why"
     }
 }

@@ -3,7 +3,7 @@ package import StratusModel
 
 /// Carries the mail of the partitions that this node leads: a thin shell around ``MailCourier``.
 ///
-/// It reads outboxes from the applied rows and sends by the router, like any command. It keeps
+/// It reads outboxes from the applied rows and sends by the client, like any command. It keeps
 /// nothing. A process that dies anywhere in between leaves mail in its sender's rows, received or
 /// not, and the next courier begins with those.
 package struct MailCarrier: Sendable {
@@ -13,31 +13,26 @@ package struct MailCarrier: Sendable {
     private static let patience = Duration.seconds(5)
 
     private let replicas: NodeReplicas
-    private let router: ClusterRouter
+    private let partitions: PartitionClient
     private let world: any World
     private let tuning: MailCourier.Tuning
     private let watch: MailWatch
     private let sleep: @Sendable (MonotonicTime) async -> Void
     private let alarm: @Sendable (MailRoute, MailCourier.Trouble) -> Void
-    private let decided: @Sendable (Outcome) -> Void
 
-    /// - Parameters:
-    ///   - decided: what a partition said to a command of the mail.
-    ///   - sleep: returns at the given time, or early when cancelled.
+    /// - Parameter sleep: returns at the given time, or early when cancelled.
     package init(
-        replicas: NodeReplicas, router: ClusterRouter, in world: any World,
+        replicas: NodeReplicas, partitions: PartitionClient, in world: any World,
         tuning: MailCourier.Tuning = MailCourier.Tuning(), watch: MailWatch = MailWatch(),
         alarm: @escaping @Sendable (MailRoute, MailCourier.Trouble) -> Void = { _, _ in },
-        decided: @escaping @Sendable (Outcome) -> Void = { _ in },
         sleep: @escaping @Sendable (MonotonicTime) async -> Void
     ) {
         self.replicas = replicas
-        self.router = router
+        self.partitions = partitions
         self.world = world
         self.tuning = tuning
         self.watch = watch
         self.alarm = alarm
-        self.decided = decided
         self.sleep = sleep
     }
 
@@ -105,16 +100,13 @@ package struct MailCarrier: Sendable {
 
     /// - Returns: nil when it is not known what became of it.
     private func submit(_ mail: MailCommand, to group: GroupID) async -> MailOutcome? {
-        let milliseconds = Self.patience.clampedNanoseconds / 1_000_000
-        let command = mail.enveloped(
-            identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + milliseconds)
         do throws(RouteError) {
-            let outcome = try await self.router.submit(
-                command, to: group, deadline: self.world.now + Self.patience)
-            guard outcome.verdict == .decided else { return .refused }
-            self.decided(outcome)
-            return (try? MailOutcome(decoding: outcome.body)) ?? .refused
-        } catch { return nil }
+            return try await self.partitions.submit(
+                mail, at: group, as: .system(), within: Self.patience)
+        } catch {
+            // What the two cannot read of each other waiting does not cure.
+            if case .unreadable = error { return .refused }
+            return nil
+        }
     }
 }

@@ -163,13 +163,9 @@ package struct MembershipKeeper: Sendable {
         switch step {
         case .command(let command):
             self.log(ChangeWords(command, in: self.directory.view))
-            let envelope = command.enveloped(
-                identity: self.world.drawIdentity(),
-                deadlineMilliseconds: self.world.wallMilliseconds + 5_000,
-                principal: Principal(kind: .system))
             // Lost or refused: the next round sees what is so.
-            _ = try? await self.router.submit(
-                envelope, to: .system, deadline: self.world.now + .seconds(5))
+            _ = try? await PartitionClient(self.router, in: self.world).submit(
+                command, at: .system, as: .system(), within: .seconds(5))
         case .configure(let group, let leader, let index, let voters, let learners):
             if leader == self.directory.own {
                 _ = await self.replicas.configure(

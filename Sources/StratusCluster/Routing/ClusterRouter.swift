@@ -149,14 +149,14 @@ package final class ClusterRouter: PartitionRouter {
         try await self.read(query, at: self.place(key), deadline: deadline)
     }
 
-    /// To a group by its number: jobs and administration, which know no key.
-    package func submit(_ command: Command, to group: GroupID, deadline: MonotonicTime)
-        async throws(RouteError) -> Outcome
-    {
+    package func submit(
+        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome {
         guard let place = self.placeOfGroup(group) else {
             throw .refused("there is no partition \(group)")
         }
-        return try await self.submit(command, to: place, deadline: deadline, mayRunLater: true)
+        return try await self.submit(
+            command, to: place, deadline: deadline, mayRunLater: mayRunLater)
     }
 
     package func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)

@@ -1,6 +1,8 @@
 package import StratusModel
 
 /// Takes a command or a read to the partition that owns its key, wherever that is.
+///
+/// Only ``PartitionClient`` asks it.
 package protocol PartitionRouter: Sendable {
     /// Returns once the outcome is durable on a majority; the command was then applied exactly
     /// once.
@@ -10,6 +12,10 @@ package protocol PartitionRouter: Sendable {
     ///   copy can come from elsewhere.
     func submit(
         _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome
+    /// The same to a partition by its number: jobs and administration know no key.
+    func submit(
+        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
     ) async throws(RouteError) -> Outcome
     /// Linearizable: sees every command whose submit returned before this was called.
     func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
@@ -37,24 +43,18 @@ extension PartitionRouter {
     /// Submits a command that nobody else has a copy of, so it may run later.
     package func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
         async throws(RouteError) -> Outcome
-    {
-        try await self.submit(command, to: key, deadline: deadline, mayRunLater: true)
-    }
+    { try await self.submit(command, to: key, deadline: deadline, mayRunLater: true) }
+
+    package func submit(_ command: Command, to group: GroupID, deadline: MonotonicTime)
+        async throws(RouteError) -> Outcome
+    { try await self.submit(command, to: group, deadline: deadline, mayRunLater: true) }
+
+    package func submit(
+        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome { throw .refused("there is no partition \(group)") }
 
     package var leadMilliseconds: Int64 { 0 }
     package func leadMilliseconds(at key: ShardKey) -> Int64 { self.leadMilliseconds }
     package var level: ClusterLevel { .build }
     package func group(of key: ShardKey) -> GroupID? { nil }
-}
-
-package enum RouteError: Error, Sendable, Equatable {
-    /// Nothing happened and nothing will: safe to send again under a new identity.
-    case notExecuted(retryAfter: Duration)
-    /// It may have happened. Only the same identity may be sent again.
-    case outcomeUnknown
-    /// Not every member of the cluster can read it yet. Nothing happened; it is possible once the
-    /// upgrade is finalised.
-    case upgrading
-    /// The partition refuses for a reason that retrying does not cure.
-    case refused(String)
 }

@@ -54,14 +54,16 @@ extension MailCommand {
         }
         try reader.finish()
     }
+}
 
-    /// The envelope around this command.
-    package func enveloped(identity: RequestIdentity, deadlineMilliseconds: Int64) -> Command {
-        Command(
-            kind: .mail, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
-            // It belongs to no container; a command has to name one.
-            container: ContainerReference(container: "stratus.mail", environment: .production),
-            schemaVersion: 0, principal: Principal(kind: .system), body: self.encoded())
+extension MailCommand: Submittable {
+    package typealias Refusal = String
+    package static var family: Command.Kind { .mail }
+    package static let place = ContainerReference(
+        container: "stratus.mail", environment: .production)
+
+    package static func outcome(decoding body: Bytes, detail: Bytes) throws -> MailOutcome {
+        try MailOutcome(decoding: body)
     }
 }
 

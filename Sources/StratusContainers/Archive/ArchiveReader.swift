@@ -8,25 +8,17 @@ import StratusRows
 /// client.
 struct ArchiveReader: Sendable {
     let store: IdentityStore
-    private static let patience = Duration.seconds(30)
 
     /// - Parameter principal: on whose behalf.
     private func ask(
-        _ ask: RecordQuery.Ask, at key: ShardKey,
+        _ ask: RecordQuery.Ask, of database: DatabaseID,
         as principal: Principal = Principal(kind: .system)
     ) async throws -> RecordAnswer {
-        let query = RecordQuery(principal: principal, ask)
-        let answer = try await self.store.router.read(
-            query.enveloped(), at: key, deadline: self.store.world.now + Self.patience)
-        return try RecordAnswer(decoding: answer.body)
+        try await self.store.plain.ask(ask, at: .database(database), as: Caller(principal))
     }
 
     func schema(of container: ContainerReference) async throws -> Schema {
-        guard
-            case .schema(let schema) = try await self.ask(
-                .schema(container), at: .container(container))
-        else { throw RouteError.refused("no schema where one was asked for") }
-        return schema ?? Schema()
+        try await self.store.schema(of: container)
     }
 
     /// What a user is subscribed to.
@@ -35,9 +27,9 @@ struct ArchiveReader: Sendable {
     ) async throws -> [Subscription] {
         guard
             case .subscriptions(let found) = try await self.ask(
-                .subscriptions(database, isShared: isShared, names: nil), at: .database(database),
+                .subscriptions(database, isShared: isShared, names: nil), of: database,
                 as: Principal(kind: .user, userRecordName: user))
-        else { throw RouteError.refused("no subscriptions where some were asked for") }
+        else { throw RouteError.otherKind }
         return found.compactMap(\.self)
     }
 
@@ -46,8 +38,8 @@ struct ArchiveReader: Sendable {
         let ask = KeyValuesAsk(database: database, after: after)
         guard
             case .keyValues(let page) = try await self.ask(
-                .keyValues(ask), at: .database(database))
-        else { throw RouteError.refused("no key values where some were asked for") }
+                .keyValues(ask), of: database)
+        else { throw RouteError.otherKind }
         return page
     }
 
@@ -55,8 +47,8 @@ struct ArchiveReader: Sendable {
     func keyValueDevices(of database: DatabaseID) async throws -> [KeyValueDevice] {
         guard
             case .keyValueDevices(let devices) = try await self.ask(
-                .keyValueDevices(database), at: .database(database))
-        else { throw RouteError.refused("no devices where some were asked for") }
+                .keyValueDevices(database), of: database)
+        else { throw RouteError.otherKind }
         return devices
     }
 
@@ -66,27 +58,27 @@ struct ArchiveReader: Sendable {
     ) async throws -> DocumentsAnswer {
         guard
             case .documents(let answer) = try await self.ask(
-                .documents(DocumentsAsk(database: database, question)), at: .database(database))
-        else { throw RouteError.refused("no documents where some were asked for") }
+                .documents(DocumentsAsk(database: database, question)), of: database)
+        else { throw RouteError.otherKind }
         return answer
     }
 
     /// Removes all that a user is subscribed to in a database that is not the user's own.
     func forgetSubscriptions(of user: String, in database: DatabaseID) async throws {
-        _ = try await self.store.submit(
-            .followNews(
+        _ = try await self.store.plain.submit(
+            RecordCommand.followNews(
                 FollowNews(
                     database: database, subscriber: user,
                     token: Bytes(repeating: 0, count: FollowNews.tokenLength), .forget)),
-            to: database)
+            at: .database(database))
     }
 
     /// Files that are lost, in the partition of a database.
     func lostFiles(after asset: AssetID?, near database: DatabaseID) async throws -> LostFiles {
         guard
             case .lostFiles(let lost) = try await self.ask(
-                .lostFiles(LostFilesAsk(after: asset)), at: .database(database))
-        else { throw RouteError.refused("no files where some were asked for") }
+                .lostFiles(LostFilesAsk(after: asset)), of: database)
+        else { throw RouteError.otherKind }
         return lost
     }
 
@@ -94,8 +86,8 @@ struct ArchiveReader: Sendable {
     func files(of database: DatabaseID, after asset: AssetID?) async throws -> DatabaseFiles {
         guard
             case .databaseFiles(let page) = try await self.ask(
-                .databaseFiles(DatabaseFilesAsk(database, after: asset)), at: .database(database))
-        else { throw RouteError.refused("no files where some were asked for") }
+                .databaseFiles(DatabaseFilesAsk(database, after: asset)), of: database)
+        else { throw RouteError.otherKind }
         return page
     }
 
@@ -103,23 +95,20 @@ struct ArchiveReader: Sendable {
     func assetRows(after place: Bytes?, near database: DatabaseID) async throws -> AssetRowFaults {
         guard
             case .assetRows(let page) = try await self.ask(
-                .assetRows(AssetRowsAsk(after: place)), at: .database(database))
-        else { throw RouteError.refused("no rows of files where some were asked for") }
+                .assetRows(AssetRowsAsk(after: place)), of: database)
+        else { throw RouteError.otherKind }
         return page
     }
 
     func ask<Question: DatabaseQuestion>(_ question: Question) async throws -> Question.Answer {
-        try await self.store.ask(question, within: Self.patience)
+        try await self.store.plain.ask(question, at: .database(question.database))
     }
 
     /// - Throws: where it is refused, too.
     func submit<Operation: DatabaseOperation<RecordState>>(_ operation: Operation) async throws
         -> Operation.Outcome
     {
-        switch try await self.store.submit(operation, within: Self.patience) {
-        case .success(let outcome): return outcome
-        case .failure(let refusal): throw RouteError.refused("\(refusal.reason)")
-        }
+        try await self.store.plain.submit(operation, at: .database(operation.database))
     }
 
     func zones(of database: DatabaseID) async throws -> [String] {
@@ -128,8 +117,8 @@ struct ArchiveReader: Sendable {
         while true {
             guard
                 case .zonePage(let page, let next) = try await self.ask(
-                    .zonePage(database, after: after, limit: 2_000), at: .database(database))
-            else { throw RouteError.refused("no zones where some were asked for") }
+                    .zonePage(database, after: after, limit: 2_000), of: database)
+            else { throw RouteError.otherKind }
             for case .zone(let summary) in page { names.append(summary.name) }
             after = next
             if after == nil { return names }
@@ -148,11 +137,11 @@ struct ArchiveReader: Sendable {
         -> Changes
     {
         let ask = ZoneChangesAsk(database: database, zone: zone, after: after)
-        switch try await self.ask(.zoneChanges(ask), at: .database(database)) {
+        switch try await self.ask(.zoneChanges(ask), of: database) {
         case .zoneChanges(let page): return .page(page)
         case .zoneRefused(.notFound): return .deleted
         case .zoneRefused(.positionExpired): return .expired
-        default: throw RouteError.refused("no changes where some were asked for")
+        default: throw RouteError.otherKind
         }
     }
 
@@ -163,12 +152,18 @@ struct ArchiveReader: Sendable {
         let ask = QueryPageAsk(
             database: database, predicate: RecordPredicate(recordType: type), limit: limit,
             after: after, requiresIndexes: false)
-        switch try await self.ask(.page(ask), at: .database(database)) {
-        case .page(let page): return page
-        // A partition that never saw the type has no records of it.
-        case .refused(let refusal) where refusal.reason == .typeUnknown:
-            return QueryPage(records: [], next: nil, zone: nil, touchCount: 0)
-        default: throw RouteError.refused("no page where one was asked for")
+        do throws(PartitionError<RequestRefusal>) {
+            guard
+                case .page(let page) = try await self.store.partitions.ask(
+                    RecordQuery.Ask.page(ask), at: .database(database), as: .system())
+            else { throw .otherKind }
+            return page
+        } catch {
+            // A partition that never saw the type has no records of it.
+            if case .refused(let refusal) = error, refusal.reason == .typeUnknown {
+                return QueryPage(records: [], next: nil, zone: nil, touchCount: 0)
+            }
+            throw RouteError(error)
         }
     }
 
@@ -176,8 +171,8 @@ struct ArchiveReader: Sendable {
         let ask = RecordLookup(database: database, names: [name])
         guard
             case .lookup(let found) = try await self.ask(
-                .lookup(ask), at: .database(database))
-        else { throw RouteError.refused("no record where one was asked for") }
+                .lookup(ask), of: database)
+        else { throw RouteError.otherKind }
         return found.items.compactMap { item in
             if case .found(let record) = item { record } else { nil }
         }
@@ -185,14 +180,14 @@ struct ArchiveReader: Sendable {
 
     /// False: others' VALIDATE references keep the record where it is.
     func delete(_ name: String, in database: DatabaseID) async throws -> Bool {
-        let outcome = try await self.store.submit(
-            .modifyRecords(
+        let outcome = try await self.store.plain.submit(
+            RecordCommand.modifyRecords(
                 ModifyRecords(
                     database: database, drawnIncarnation: ZoneIncarnation(0),
                     operations: [RecordOperation(.forceDelete, recordName: name)])),
-            to: database)
+            at: .database(database))
         guard case .records(let modified) = outcome, let result = modified.results.first else {
-            throw RouteError.refused("an outcome of another kind")
+            throw RouteError.otherKind
         }
         switch result {
         case .saved, .deleted: return true

@@ -78,7 +78,7 @@ extension ArchiveWalk {
             database)
     }
 
-    private static let otherKind = RouteError.refused("an answer about documents of another kind")
+    private static let otherKind = RouteError.otherKind
 }
 
 extension ArchiveLines {

@@ -105,7 +105,7 @@ package struct AssetWalk: Sendable {
     }
 
     private mutating func add(_ database: DatabaseID) {
-        if let group = self.store.router.group(of: .database(database)) {
+        if let group = self.store.partitions.group(of: .database(database)) {
             guard self.seen.insert(group).inserted else { return }
         }
         switch self.look {

@@ -35,29 +35,10 @@ struct DatabaseErasure: Sendable {
 
     private func step(_ database: DatabaseID) async throws -> ErasureProgress {
         let command = RecordCommand.eraseDatabase(EraseDatabase(database: database))
-        guard case .erased(let progress) = try await self.store.submit(command, to: database) else {
-            throw RouteError.refused("an outcome of another kind")
-        }
+        guard
+            case .erased(let progress) = try await self.store.plain.submit(
+                command, at: .database(database))
+        else { throw RouteError.otherKind }
         return progress
-    }
-}
-
-extension IdentityStore {
-    private static let patience = Duration.seconds(30)
-
-    /// Submits a command on a database's records as Stratus itself, by the same path as any client.
-    func submit(_ command: RecordCommand, to database: DatabaseID) async throws -> RecordOutcome {
-        let outcome = try await self.router.submit(
-            command.enveloped(
-                container: database.container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: self.now + 30_000, schemaVersion: 0,
-                principal: Principal(kind: .system)),
-            to: .database(database), deadline: self.world.now + Self.patience)
-        guard outcome.verdict == .decided else {
-            throw RouteError.notExecuted(retryAfter: .seconds(1))
-        }
-        let decided = try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
-        if case .refused(let refusal) = decided { throw RouteError.refused("\(refusal.reason)") }
-        return decided
     }
 }

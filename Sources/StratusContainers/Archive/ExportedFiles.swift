@@ -12,7 +12,7 @@ package protocol ExportedFiles: Sendable {
     func ticket(for asset: AssetID, in database: DatabaseID) -> String
     /// Begins to read a file, whose first bytes are there when this returns.
     ///
-    /// - Throws: ``ExportedFileRefusal``, or what a router throws.
+    /// - Throws: ``ExportedFileRefusal``, or a ``RouteError``.
     func open(_ ticket: String) async throws -> ExportedFile
 }
 

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusModel
 
 /// Tries a step again whose partition did not answer: its leader may just be changing.
 ///
@@ -23,7 +24,7 @@ package struct Retries: Sendable {
             do { return try await step() } catch let error as RouteError {
                 switch error {
                 case .notExecuted, .outcomeUnknown: try await self.wait(number)
-                case .upgrading, .refused: throw error
+                case .upgrading, .refused, .unreadable: throw error
                 }
             }
         }
@@ -43,7 +44,7 @@ extension RouteError {
     /// Says to a person what held up their work at a partition.
     var reason: String {
         switch self {
-        case .refused(let reason): reason
+        case .refused(let reason), .unreadable(let reason): reason
         case .notExecuted: "its partition does not answer"
         case .outcomeUnknown: "its partition does not say what it did"
         case .upgrading: "the cluster is being upgraded"

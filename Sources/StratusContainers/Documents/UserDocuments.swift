@@ -28,7 +28,7 @@ package struct UserDocuments: Sendable {
         return try await ArchiveReader(store: self.store).documents(question, of: self.database)
     }
 
-    private static let otherKind = RouteError.refused("an answer of another kind")
+    private static let otherKind = RouteError.otherKind
 
     /// An item with the names of the folders above it.
     package struct Listed: Sendable {
@@ -160,13 +160,13 @@ package struct UserDocuments: Sendable {
     }
 
     private func change(_ operation: DocumentOperation) async throws -> DocumentResult? {
-        let outcome = try await self.store.submit(
-            .modifyDocuments(
+        let outcome = try await self.store.plain.submit(
+            RecordCommand.modifyDocuments(
                 ModifyDocuments(
                     database: self.database, device: Self.device,
                     nowMilliseconds: self.store.now,
                     drawnIncarnation: ZoneIncarnation(self.store.world.random()),
-                    operations: [operation])), to: self.database)
+                    operations: [operation])), at: .database(self.database))
         guard case .documents(let results) = outcome else { throw Self.otherKind }
         return results.first
     }

@@ -66,17 +66,17 @@ package struct UserKeyValues: Sendable {
     ) async throws -> KeyValueRefusal? {
         let now = self.store.now
         let last = try await self.devices().first { $0.device == Self.device }?.lastBatch ?? 0
-        let outcome = try await self.store.submit(
-            .modifyKeyValues(
+        let outcome = try await self.store.plain.submit(
+            RecordCommand.modifyKeyValues(
                 ModifyKeyValues(
                     database: self.database, device: Self.device, batch: last + 1,
                     nowMilliseconds: now,
                     drawnIncarnation: ZoneIncarnation(self.store.world.random()),
                     changes: [
                         ModifyKeyValues.Change(key: key, atMilliseconds: now, value: value)
-                    ])), to: self.database)
+                    ])), at: .database(self.database))
         guard case .keyValues(let modified) = outcome else {
-            throw RouteError.refused("an outcome of another kind")
+            throw RouteError.otherKind
         }
         // Somebody else's change had this number: nothing was done.
         if modified.isRepeat { throw RouteError.notExecuted(retryAfter: .seconds(1)) }

@@ -65,7 +65,7 @@ package struct AssetVerification: Sendable {
             let parts = try await self.retries.run { try await walk.parts(of: owner) }
             for part in parts.reversed() {
                 // Where there is one partition, it is the first.
-                let group = self.reader.store.router.group(of: .database(part)) ?? GroupID(1)
+                let group = self.reader.store.partitions.group(of: .database(part)) ?? GroupID(1)
                 self.steps.append(.files(part, group, after: nil))
             }
         case .files(let database, let group, let after):

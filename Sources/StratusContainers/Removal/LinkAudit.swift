@@ -42,10 +42,10 @@ package struct LinkAudit: Sendable {
         guard database.bucketCount > 1 else { return 0 }
         var count = 0
         for part in database.parts {
-            let outcome = try await self.store.submit(
-                .auditLinks(AuditLinks(database: part)), to: part)
+            let outcome = try await self.store.plain.submit(
+                RecordCommand.auditLinks(AuditLinks(database: part)), at: .database(part))
             guard case .jobs(let progress) = outcome else {
-                throw RouteError.refused("an outcome of another kind")
+                throw RouteError.otherKind
             }
             // One that nobody ever wrote to has nothing to compare.
             if progress.hasMore { count += 1 }

@@ -48,7 +48,6 @@ package struct ContainerRotation: Sendable {
 
     /// The longest wait of one piece.
     private static let waitMax = Duration.seconds(1)
-    private static let patience = Duration.seconds(30)
     /// Passes through all partitions. The second one finds nothing, unless keys come back.
     private static let passCountMax = 8
 
@@ -134,7 +133,7 @@ package struct ContainerRotation: Sendable {
 
     /// One page of a partition.
     private mutating func look(at group: GroupID, after: Bytes?) async throws {
-        guard self.store.router.hasPartition(group) else {
+        guard self.store.partitions.hasPartition(group) else {
             // A node that knows of no partition has looked at nothing.
             guard group.raw > 1 else { throw RouteError.notExecuted(retryAfter: .seconds(1)) }
             try self.endPass()
@@ -148,7 +147,7 @@ package struct ContainerRotation: Sendable {
             $0.after = after
         }
         let page = try await self.retries.run {
-            try await store.ask(ask, at: group, within: Self.patience)
+            try await store.plain.ask(ask, at: group)
         }
         self.foundCount += page.items.count
         for item in page.items {

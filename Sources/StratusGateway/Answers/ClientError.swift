@@ -1,7 +1,6 @@
-package import StratusCluster
 package import StratusHTTP
 package import StratusIdentity
-import StratusModel
+package import StratusModel
 package import StratusRecords
 
 /// An error as a client sees it. This is the one table from every internal error to CloudKit's
@@ -31,6 +30,9 @@ package struct ClientError: Error, Sendable, Hashable {
     }
 }
 
+/// What a partition of records says no with.
+typealias RecordsError = PartitionError<StratusRecords.RequestRefusal>
+
 extension ClientError {
     /// Whatever was thrown on the way of a request: the five domains that meet in the gateway, and
     /// a bug's last net.
@@ -41,6 +43,7 @@ extension ClientError {
             case let refusal as InputRefusal: Self(refusal)
             case let refusal as AuthenticationRefusal: Self(refusal)
             case let error as RouteError: Self(error)
+            case let error as RecordsError: Self(error)
             case let refusal as FieldRefusal: Self(refusal)
             case let failure as AssetFailure: failure.error
             case is CancellationError:
@@ -402,8 +405,22 @@ extension ClientError {
                 Self(
                     .tryAgainLater, "it is not known whether the request was carried out",
                     retryAfter: 1)
-            case .refused: Self(.internalError, "the request cannot be carried out")
+            case .refused, .unreadable:
+                Self(.internalError, "the request cannot be carried out")
             }
+    }
+
+    private init(_ error: RecordsError) {
+        if case .refused(let refusal) = error {
+            self.init(refusal)
+        } else {
+            self.init(RouteError(error))
+        }
+    }
+
+    /// What services throw: a refusal is the client's, and anything else the partition's.
+    static func told(_ error: RecordsError) -> any Error {
+        if case .refused(let refusal) = error { ClientError(refusal) } else { RouteError(error) }
     }
 
     /// The error for a request that the HTTP server itself refuses. The status is the refusal's,

@@ -220,14 +220,15 @@ struct AssetService: Sendable {
     }
 
     private func hold(_ hold: HoldAssets) async throws -> [HeldAsset?] {
-        let outcome = try await self.exchange.submit(
-            .holdAssets(hold), to: .database(hold.database), schema: Schema(),
-            identity: self.exchange.kernel.world.drawIdentity())
-        switch outcome {
-        case .held(let found) where found.count == hold.assets.count: return found
-        case .refused(let refusal): throw ClientError(refusal)
-        default: throw RouteError.refused("an outcome of another kind")
-        }
+        do throws(RecordsError) {
+            guard
+                case .held(let found) = try await self.exchange.submit(
+                    .holdAssets(hold), to: .database(hold.database), schema: Schema(),
+                    identity: self.exchange.kernel.world.drawIdentity()),
+                found.count == hold.assets.count
+            else { throw .otherKind }
+            return found
+        } catch { throw ClientError.told(error) }
     }
 
     private func answer(

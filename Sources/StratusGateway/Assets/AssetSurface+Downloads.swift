@@ -8,7 +8,6 @@ import StratusRuntime
 import StratusSealing
 
 extension AssetSurface {
-    private static let readPatience = Duration.seconds(10)
     private static let patienceMin = Duration.seconds(300)
     private static let speedMin: UInt64 = 1 << 10
 
@@ -104,13 +103,10 @@ extension AssetSurface {
 
     /// The asset with its manifest and key; nil: it is gone.
     func stored(_ asset: AssetID, in database: DatabaseID) async throws -> StoredAsset? {
-        let query = RecordQuery(principal: Principal(kind: .system), .asset(asset))
-        let answer = try await self.kernel.router.read(
-            query.enveloped(), at: .database(database),
-            deadline: self.world.now + Self.readPatience)
-        guard case .asset(let stored) = try RecordAnswer(decoding: answer.body) else {
-            throw AssetFailure.broken
-        }
+        guard
+            case .asset(let stored) = try await self.kernel.partitions.plain.ask(
+                RecordQuery.Ask.asset(asset), at: .database(database), as: .system())
+        else { throw AssetFailure.broken }
         return stored?.database == database ? stored : nil
     }
 

@@ -65,7 +65,7 @@ extension AssetSurface: FileResealing {
     private func replace(
         _ stored: StoredAsset, by written: WrittenBody, _ plan: BodyPlan, _ members: BodyMembers
     ) async throws -> ResealedFile {
-        var naming = Naming(written, until: self.world.now + Self.commandPatience)
+        var naming = Naming(written, until: self.kernel.partitions.term().end)
         let outcome = try await self.submit(&naming, to: stored.database) { storers in
             .replaceBody(
                 ReplaceBody(
@@ -74,7 +74,9 @@ extension AssetSurface: FileResealing {
                     keyVersion: written.keyVersion, chunks: written.chunks,
                     orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: storers))
         }
-        guard case .bodyReplaced(let replaced) = outcome else { throw AssetFailure.broken }
+        guard case .success(.bodyReplaced(let replaced)) = outcome else {
+            throw AssetFailure.broken
+        }
         if replaced == .replaced { return .sealed(size: written.sums.size) }
         // The row under its name may be its own.
         if replaced != .taken { self.kit.bodies.discard(written.body, at: members) }

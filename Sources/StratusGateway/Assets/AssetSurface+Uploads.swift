@@ -13,7 +13,6 @@ extension AssetSurface {
     static let checksumSalt = FileChecksum.salt
     /// How long copies are kept of which no row speaks yet.
     static let orphanMilliseconds: Int64 = 3_600_000
-    static let commandPatience = Duration.seconds(30)
     /// Times that an upload is named. In between it is sealed anew, under a newer key.
     private static let keyTriesMax = 3
     /// The shortest time that an upload may take, and the least speed beyond it.
@@ -146,12 +145,9 @@ extension AssetSurface {
     ) async throws -> UploadClaims.Claim {
         var room: UInt64?
         if rules.databaseSizeMax != 0 {
-            let query = RecordQuery(principal: Principal(kind: .system), .use(database))
-            let answer = try await self.kernel.router.read(
-                query.enveloped(), at: .database(database),
-                deadline: self.world.now + Self.commandPatience)
             guard
-                case .use(let use, _, let assets) = try RecordAnswer(decoding: answer.body)
+                case .use(let use, _, let assets) = try await self.kernel.partitions.plain.ask(
+                    RecordQuery.Ask.use(database), at: .database(database), as: .system())
             else { throw AssetFailure.broken }
             let (held, isOver) = use.size.addingReportingOverflow(assets.size)
             room = isOver || held >= rules.databaseSizeMax ? 0 : rules.databaseSizeMax - held
@@ -190,7 +186,7 @@ extension AssetSurface {
         hashes: Bool, sizeMax: UInt64
     ) -> BodyPlan {
         let body = BodyID(self.drawName())
-        let lead = self.kernel.router.leadMilliseconds(at: .database(database))
+        let lead = self.kernel.partitions.leadMilliseconds(at: .database(database))
         let patience = max(
             Self.patienceMin, .seconds(Int64(clamping: sizeMax / Self.speedMin)))
         var plan = BodyPlan(
@@ -217,7 +213,7 @@ extension AssetSurface {
         _ secret: SecretBytes?, _ rules: AssetRules, _ members: BodyMembers
     ) async throws -> PinnedAsset {
         let digest = self.digest(of: written.sums, ticket, secret)
-        var naming = Naming(written, until: self.world.now + Self.commandPatience)
+        var naming = Naming(written, until: self.kernel.partitions.term().end)
         var mayBeNamed = false
         while naming.triesLeft > 0 {
             let outcome = try await self.submit(&naming, to: ticket.database) { storers in
@@ -232,16 +228,16 @@ extension AssetSurface {
                         storers: storers, rules: rules))
             }
             switch outcome {
-            case .pinned(let pinned):
+            case .success(.pinned(let pinned)):
                 // An equal file was there: the body was not named.
                 if pinned.isShared, !mayBeNamed {
                     self.kit.bodies.discard(written.body, at: members)
                 }
                 return pinned
-            case .refused(let refusal) where refusal.reason == .assetTaken:
+            case .failure(let refusal) where refusal.reason == .assetTaken:
                 mayBeNamed = true
                 continue
-            case .refused(let refusal):
+            case .failure(let refusal):
                 if refusal.reason == .keyMissing, !mayBeNamed { throw NewerKey() }
                 if !mayBeNamed { self.kit.bodies.discard(written.body, at: members) }
                 if refusal.reason == .databaseFull {
@@ -273,33 +269,25 @@ extension AssetSurface {
     func submit(
         _ naming: inout Naming, to database: DatabaseID,
         _ command: ([CopyHolding]) -> RecordCommand
-    ) async throws -> RecordOutcome {
+    ) async throws -> Result<RecordOutcome, StratusRecords.RequestRefusal> {
         while true {
             naming.triesLeft -= 1
-            let envelope = command(naming.storers).enveloped(
-                container: database.container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: self.world.wallMilliseconds
-                    + Self.commandPatience.clampedNanoseconds / 1_000_000, schemaVersion: 0,
-                principal: Principal(kind: .system))
-            let outcome: Outcome
-            do throws(RouteError) {
-                outcome = try await self.kernel.router.submit(
-                    envelope, to: .database(database), deadline: naming.end)
+            do throws(RecordsError) {
+                return .success(
+                    try await self.kernel.partitions.submit(
+                        command(naming.storers), at: .database(database),
+                        as: .system(until: naming.end)))
             } catch {
+                if case .refused(let refusal) = error { return .failure(refusal) }
                 // The members may have changed since a storer answered: each says an index of now.
                 guard case .notExecuted(let after) = error, naming.triesLeft > 0,
                     self.world.now + after + Self.pinPause < naming.end,
                     let members = await self.kit.members(database)
-                else { throw error }
+                else { throw RouteError(error) }
                 await self.kit.sleep(after + Self.pinPause)
                 naming.storers = try await self.kit.bodies.confirm(
                     naming.written, at: members, deadline: naming.end)
-                continue
             }
-            guard case .decided = outcome.verdict else {
-                throw RouteError.notExecuted(retryAfter: .seconds(1))
-            }
-            return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
         }
     }
 

@@ -16,9 +16,9 @@ extension Exchange {
     func buckets(of database: PrivateDatabase) async throws -> BucketsAnswer {
         let ask = BucketsAsk(database: database.home, count: database.bucketCount)
         guard
-            case .buckets(let answer) = try await self.read(
+            case .buckets(let answer) = try await self.ask(
                 .buckets(ask), at: .database(database.home))
-        else { throw RouteError.refused("an answer of another kind") }
+        else { throw RouteError.otherKind }
         self.kernel.caches.zoneBuckets.note(answer.mask, of: database, above: self.tagFloor)
         return answer
     }
@@ -35,7 +35,7 @@ extension Exchange {
             part: [4, UInt8(truncatingIfNeeded: self.holder.layout.generation)]
         ).outcome
         guard case .bucketsNoted(let mask) = outcome else {
-            throw RouteError.refused("an outcome of another kind")
+            throw RouteError.otherKind
         }
         // A note that was carried out before, under the same identity, is remembered as it was.
         self.kernel.caches.zoneBuckets.note(

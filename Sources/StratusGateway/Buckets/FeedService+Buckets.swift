@@ -37,7 +37,7 @@ extension FeedService {
                 throw RouteError.refused("a bucket without a question")
             }
             let part = database.part(number)
-            return try await exchange.read(
+            return try await exchange.ask(
                 .databaseChanges(
                     DatabaseChangesAsk(
                         database: part, after: question.after, limit: question.limit)),

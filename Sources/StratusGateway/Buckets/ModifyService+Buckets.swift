@@ -71,7 +71,7 @@ extension ModifyService {
                 ).outcome
                 guard case .records(let modified) = outcome,
                     modified.results.count == accepted.count
-                else { throw RouteError.refused("an outcome of another kind") }
+                else { throw RouteError.otherKind }
                 for (position, result) in zip(accepted, modified.results) {
                     results[position] = .success(Self.saying(modify.rules, result))
                 }
@@ -115,7 +115,7 @@ extension ModifyService {
                 .reserveReferences(reserve), to: reserve.database, schema: schema,
                 part: [1, wave, part.bucket.number, bucket.number])
             guard case .reserved(let answers) = outcome, answers.count == wanted.count else {
-                throw RouteError.refused("an outcome of another kind")
+                throw RouteError.otherKind
             }
             for ((position, wish), refusal) in zip(wanted, answers) {
                 if let refusal {

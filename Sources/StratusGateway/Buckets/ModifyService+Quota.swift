@@ -21,7 +21,7 @@ extension ModifyService {
     /// All at once. A part that cannot be reached fails what is saved in it, and nothing else:
     /// nobody waits long.
     private func sizes(of database: SpreadParts) async -> [UInt64?] {
-        let router = self.exchange.kernel.router
+        let partitions = self.exchange.kernel.partitions
         let deadline = self.exchange.kernel.world.now + BucketUses.patience / 2
         var sizes: [UInt64?] = Array(repeating: nil, count: database.count)
         var numbers = Array(0..<database.count)
@@ -36,13 +36,10 @@ extension ModifyService {
             for number in numbers {
                 let part = database.part(number)
                 tasks.addTask {
-                    let query = RecordQuery(principal: Principal(kind: .system), .use(part))
-                    let answer = try? await router.read(
-                        query.enveloped(), at: .database(part), deadline: deadline)
-                    guard let answer,
-                        case .use(let use, _, let assets)? = try? RecordAnswer(
-                            decoding: answer.body)
-                    else { return (number, nil) }
+                    let answer = try? await partitions.ask(
+                        RecordQuery.Ask.use(part), at: .database(part),
+                        as: .system(until: deadline))
+                    guard case .use(let use, _, let assets)? = answer else { return (number, nil) }
                     return (number, use.size + assets.size)
                 }
             }

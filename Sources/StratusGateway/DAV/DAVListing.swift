@@ -54,7 +54,7 @@ actor DAVListing: ResponseBody {
                 case .list(let items, let next) = try await self.service.documents.ask(
                     .list(folder: self.folder.id, after: self.after, limit: Self.pageMax),
                     until: self.service.pageDeadline)
-            else { throw DocumentService.otherKind }
+            else { throw RouteError.otherKind }
             self.after = next
             // A folder that was removed meanwhile has nothing more.
             self.isOver = items == nil || next == nil

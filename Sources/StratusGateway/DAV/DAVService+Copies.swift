@@ -118,7 +118,7 @@ extension DAVService {
                 guard
                     case .list(let items, let more) = try await self.documents.ask(
                         .list(folder: folder.source, after: after, limit: 200))
-                else { throw DocumentService.otherKind }
+                else { throw RouteError.otherKind }
                 guard let items else { throw Overtaken.changed }
                 for item in items {
                     let id = draws.documentID()

@@ -49,7 +49,7 @@ extension DAVService {
                     owner: owner, untilMilliseconds: 0),
                 milliseconds: self.seconds * 1_000, countMax: DocumentLock.countMax))
         let results = try await self.submit(operations, shown)
-        guard case .lock(let lock)? = results.last else { throw DocumentService.otherKind }
+        guard case .lock(let lock)? = results.last else { throw RouteError.otherKind }
         var response = self.discovery(lock, target, status: target.item == nil ? 201 : 200)
         response.headers.set("Lock-Token", "<\(DAVLocks.text(token))>")
         return response
@@ -61,7 +61,7 @@ extension DAVService {
         else { throw DAVFailure(412, "'If' shows no token of a lock on this item") }
         let results = try await self.submit(
             [.refresh(token: token, milliseconds: self.seconds * 1_000)], shown)
-        guard case .lock(let lock)? = results.last else { throw DocumentService.otherKind }
+        guard case .lock(let lock)? = results.last else { throw RouteError.otherKind }
         return self.discovery(lock, target, status: 200)
     }
 

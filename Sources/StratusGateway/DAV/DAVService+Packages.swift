@@ -52,7 +52,7 @@ extension DAVService {
             guard
                 case .content(let found, let version, let stored) = try await self.documents.ask(
                     .content(id: package.id, version: nil))
-            else { throw DocumentService.otherKind }
+            else { throw RouteError.otherKind }
             guard found != nil, version != nil, case .package(let list) = stored else {
                 throw Overtaken.changed
             }
@@ -68,7 +68,7 @@ extension DAVService {
         _ shown: [String]
     ) async throws -> DocumentItem? {
         let results = try await self.submit([Self.edit(edits, in: inside)] + others, shown)
-        guard case .item(let item)? = results.first else { throw DocumentService.otherKind }
+        guard case .item(let item)? = results.first else { throw RouteError.otherKind }
         return item
     }
 
@@ -145,7 +145,7 @@ extension DAVService {
                     CollectedBody(bytes), of: UInt64(bytes.count),
                     in: self.exchange.holder.home, by: self.exchange.sender.name,
                     freeing: target.item?.size ?? 0, judge: {})
-            else { throw DocumentService.otherKind }
+            else { throw RouteError.otherKind }
             part = .file(file)
         case .package: preconditionFailure("the content of a 'PUT' is bytes")
         }
@@ -236,7 +236,7 @@ extension DAVService {
         guard
             case .content(let found, let version, let stored) = try await self.documents.ask(
                 .content(id: item.id, version: nil))
-        else { throw DocumentService.otherKind }
+        else { throw RouteError.otherKind }
         guard found?.contentTag == item.contentTag, version != nil else {
             throw Overtaken.changed
         }

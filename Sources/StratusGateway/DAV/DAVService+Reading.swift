@@ -34,7 +34,7 @@ extension DAVService {
             guard
                 case .content(let found, let version, let stored) = try await self.documents.ask(
                     .content(id: item.id, version: nil))
-            else { throw DocumentService.otherKind }
+            else { throw RouteError.otherKind }
             guard let found, version != nil else { throw Overtaken.changed }
             known = found
             content = stored
@@ -150,9 +150,9 @@ extension DAVService {
         guard wanted.readsQuota else { return wanted }
         let database = self.exchange.holder.home
         guard
-            case .use(let use, _, let assets) = try await self.exchange.read(
+            case .use(let use, _, let assets) = try await self.exchange.ask(
                 .use(database), at: .database(database))
-        else { throw DocumentService.otherKind }
+        else { throw RouteError.otherKind }
         let used = use.size + assets.size
         let limit = UInt64(self.exchange.kernel.limits.privateDatabaseSizeMax.raw)
         wanted.quota = DAVProperties.Quota(
@@ -169,7 +169,7 @@ extension DAVService {
             guard
                 case .properties(let found) = try await self.documents.ask(
                     .properties(ids: items.map(\.id)), until: self.pageDeadline)
-            else { throw DocumentService.otherKind }
+            else { throw RouteError.otherKind }
             kept = found
         }
         var bytes: Bytes = []

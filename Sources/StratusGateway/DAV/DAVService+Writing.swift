@@ -63,7 +63,7 @@ extension DAVService {
                 content: content, atMilliseconds: time ?? self.now)
         }
         guard case .item(let item)? = try await self.submit([operation], shown).first else {
-            throw DocumentService.otherKind
+            throw RouteError.otherKind
         }
         // Beside a later edit it is a version that waits, and has no tag here.
         let isCurrent = item.contentTag == item.tag

@@ -145,7 +145,7 @@ struct DAVService: Sendable {
     func resolve(_ names: [String]) async throws -> Place {
         guard case .lookup(var chain) = try await self.documents.ask(.chain(names)),
             chain.count == names.count + 1
-        else { throw DocumentService.otherKind }
+        else { throw RouteError.otherKind }
         if !self.showsAll, chain.count == 1 || chain[1]?.id != DocumentNames.documents {
             for index in chain.indices.dropFirst() { chain[index] = nil }
             // Nothing can be made beside the one folder, and the root cannot be locked.
@@ -262,7 +262,7 @@ struct DAVService: Sendable {
     /// The locks that hold now.
     func locks() async throws -> DAVLocks {
         guard case .locks(let locks) = try await self.documents.ask(.locks) else {
-            throw DocumentService.otherKind
+            throw RouteError.otherKind
         }
         let now = self.now
         // A lock of the root is for those who see all of the store.

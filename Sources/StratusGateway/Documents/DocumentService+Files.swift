@@ -58,7 +58,7 @@ extension DocumentService {
         guard
             case .content(let item, let found, let content) = try await self.ask(
                 .content(id: id, version: tag))
-        else { throw Self.otherKind }
+        else { throw RouteError.otherKind }
         guard item != nil, let found else { throw Self.notFound }
         return (found, content)
     }
@@ -75,7 +75,7 @@ extension DocumentService {
     /// Refuses an upload whose content would be refused once its bytes are here.
     private func checkUpload(for id: String, basedOn: UInt64?) async throws {
         guard case .lookup(let found) = try await self.ask(.lookup([.id(id)])) else {
-            throw Self.otherKind
+            throw RouteError.otherKind
         }
         guard let item = found.first ?? nil else { throw Self.notFound }
         guard item.kind != .folder else { throw ClientError(.notAFile, subject: id) }

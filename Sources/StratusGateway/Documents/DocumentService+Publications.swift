@@ -37,7 +37,7 @@ extension DocumentService {
             secret: draws.documentID())
         let result = try await self.change(
             .publish(wanted, milliseconds: seconds * 1_000), &draws)
-        guard case .published(let publication) = result else { throw Self.otherKind }
+        guard case .published(let publication) = result else { throw RouteError.otherKind }
         var json = JSONWriter()
         json.object { self.write(publication, kit, to: &$0) }
         return json.finish()
@@ -47,7 +47,7 @@ extension DocumentService {
         let kit = try self.kit
         let item = try input.string("id")
         guard case .publications(let all) = try await self.ask(.publications) else {
-            throw Self.otherKind
+            throw RouteError.otherKind
         }
         let now = self.exchange.kernel.world.wallMilliseconds
         var json = JSONWriter()
@@ -64,7 +64,7 @@ extension DocumentService {
         var draws = self.exchange.draws()
         let id = try input.requiredString("publication")
         guard case .removed = try await self.change(.withdraw(id: id), &draws) else {
-            throw Self.otherKind
+            throw RouteError.otherKind
         }
         var json = JSONWriter()
         json.object {
@@ -80,7 +80,7 @@ extension DocumentService {
         let results = try await self.submit(
             [operation], device: Self.publisher,
             now: self.exchange.kernel.world.wallMilliseconds, isAtomic: true, &draws)
-        guard let result = results.first else { throw Self.otherKind }
+        guard let result = results.first else { throw RouteError.otherKind }
         if case .refused(let refusal, let subject) = result {
             throw ClientError(refusal, subject: subject)
         }

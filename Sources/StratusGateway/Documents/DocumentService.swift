@@ -55,7 +55,7 @@ struct DocumentService: Sendable {
         guard
             case .list(let items, let next) = try await self.ask(
                 .list(folder: folder, after: after, limit: limit))
-        else { throw Self.otherKind }
+        else { throw RouteError.otherKind }
         guard let items else { throw Self.notFound }
         var json = JSONWriter(reserving: 4_096)
         json.object { object in
@@ -71,7 +71,7 @@ struct DocumentService: Sendable {
             try Self.selector(try Input(element, at: "items"))
         }
         guard case .lookup(let found) = try await self.ask(.lookup(selectors)) else {
-            throw Self.otherKind
+            throw RouteError.otherKind
         }
         var json = JSONWriter(reserving: 4_096)
         json.object { object in
@@ -88,7 +88,7 @@ struct DocumentService: Sendable {
     func versions(_ input: Input) async throws -> Bytes {
         let id = try input.requiredString("id")
         guard case .versions(let versions) = try await self.ask(.versions(id: id)) else {
-            throw Self.otherKind
+            throw RouteError.otherKind
         }
         guard let versions else { throw Self.notFound }
         var json = JSONWriter()
@@ -174,7 +174,7 @@ struct DocumentService: Sendable {
         guard
             case .changes(let page) = try await self.ask(
                 .changes(after: after, limit: limit), until: deadline)
-        else { throw Self.otherKind }
+        else { throw RouteError.otherKind }
         return page
     }
 
@@ -262,7 +262,7 @@ struct DocumentService: Sendable {
             let results = try await self.submit(
                 [.removeData], device: device, now: now, isAtomic: true, &draws)
             guard case .dataRemoved(let removed, let isMore)? = results.first else {
-                throw Self.otherKind
+                throw RouteError.otherKind
             }
             count += removed
             hasMore = isMore
@@ -291,7 +291,7 @@ struct DocumentService: Sendable {
             part: Bytes("\(draws.incarnation().raw)".utf8)
         ).outcome
         guard case .documents(let results) = outcome, results.count == operations.count else {
-            throw Self.otherKind
+            throw RouteError.otherKind
         }
         return results
     }
@@ -389,7 +389,7 @@ struct DocumentService: Sendable {
         if let id = try input.string("folder") { return id }
         guard let path = try input.string("path") else { throw InputRefusal.missingKey("folder") }
         guard case .lookup(let found) = try await self.ask(.lookup([Self.path(path)])) else {
-            throw Self.otherKind
+            throw RouteError.otherKind
         }
         guard let folder = found.first ?? nil else { throw Self.notFound }
         return folder.id
@@ -408,23 +408,16 @@ struct DocumentService: Sendable {
     func ask(
         _ question: DocumentsAsk.Question, until deadline: MonotonicTime? = nil
     ) async throws -> DocumentsAnswer {
-        let exchange = self.exchange
-        exchange.turn.leave()
-        let query = RecordQuery(
-            principal: exchange.sender.principal,
-            .documents(DocumentsAsk(database: self.database, question)))
-        var answer = try await exchange.kernel.router.read(
-            query.enveloped(), at: .database(self.database),
-            deadline: deadline ?? exchange.deadline)
-        try exchange.room.keep(&answer)
-        await exchange.turn.take(for: answer.body.count)
-        guard case .documents(let documents) = try exchange.decoded(answer) else {
-            throw Self.otherKind
-        }
+        var caller = self.exchange.caller
+        if let deadline { caller.end = deadline }
+        guard
+            case .documents(let documents) = try await self.exchange.ask(
+                .documents(DocumentsAsk(database: self.database, question)),
+                at: .database(self.database), as: caller)
+        else { throw RouteError.otherKind }
         return documents
     }
 
-    static let otherKind = RouteError.refused("an answer of another kind")
     static let notFound = ClientError(.notFound, "no such item")
 }
 

@@ -80,17 +80,14 @@ struct PublishedSurface: Surface {
             throw AssetFailure.notFound
         }
         let room = AnswerRoom(of: self.kernel.answers)
-        let query = RecordQuery(
-            principal: Principal(kind: .system),
-            .documents(
-                DocumentsAsk(database: link.database, .published(slot: link.slot, secret: secret))))
-        var read = try await self.kernel.router.read(
-            query.enveloped(), at: .database(link.database),
-            deadline: now + self.kernel.limits.commandDeadline)
-        try room.keep(&read)
+        var caller = Caller.system()
+        caller.room = room
+        let ask = DocumentsAsk(
+            database: link.database, .published(slot: link.slot, secret: secret))
         guard
-            case .documents(.content(let item, let version, let content)) = try RecordAnswer(
-                decoding: read.body)
+            case .documents(.content(let item, let version, let content)) =
+                try await self.kernel.partitions.plain.ask(
+                    RecordQuery.Ask.documents(ask), at: .database(link.database), as: caller)
         else { throw AssetFailure.broken }
         // Withdrawn, or its file is gone: the same answer as for a link that never was.
         guard let item, let version else { throw AssetFailure.notFound }

@@ -161,7 +161,7 @@ struct FeedService: Sendable {
                 zone: place.zone, changes: [],
                 token: self.exchange.token(after ?? start, in: place.zone), moreComing: true)
         }
-        let answer = try await self.exchange.read(
+        let answer = try await self.exchange.ask(
             .zoneChanges(
                 ZoneChangesAsk(
                     database: place.database, zone: place.zone.name, after: after,
@@ -175,7 +175,7 @@ struct FeedService: Sendable {
                 token: self.exchange.token(page.position, in: place.zone),
                 moreComing: page.moreComing)
         case .zoneRefused(let refusal): throw ClientError(refusal)
-        default: throw RouteError.refused("an answer of another kind")
+        default: throw RouteError.otherKind
         }
     }
 
@@ -292,7 +292,7 @@ struct FeedService: Sendable {
     private func databaseAnswer(
         after: DatabasePosition?, limit: Int
     ) async throws -> RecordAnswer {
-        try await self.exchange.read(
+        try await self.exchange.ask(
             .databaseChanges(
                 DatabaseChangesAsk(
                     database: self.exchange.holder.database, after: after, limit: limit)),
@@ -303,7 +303,7 @@ struct FeedService: Sendable {
         switch answer {
         case .databaseChanges(let page): return page
         case .zoneRefused(let refusal): throw ClientError(refusal)
-        default: throw RouteError.refused("an answer of another kind")
+        default: throw RouteError.otherKind
         }
     }
 

@@ -10,9 +10,9 @@ package import StratusSealing
 /// It keeps nothing between requests but caches of what partitions say, so any node can answer any
 /// request. What only one folder needs is given to that folder.
 package final class GatewayKernel: Sendable {
-    let router: any PartitionRouter
+    package let partitions: PartitionClient
     let authenticator: any Authenticator
-    package let world: any World
+    package var world: any World { self.partitions.world }
     /// What sync tokens are sealed with.
     let cipher: TokenCipher
     /// What poll tokens are proved by: the same for as long as the installation lives.
@@ -42,15 +42,14 @@ package final class GatewayKernel: Sendable {
     /// - Parameter answers: the same of answers, shared with the node's replicas.
     /// - Parameter polls: the same of polls.
     package init(
-        router: any PartitionRouter, authenticator: any Authenticator, world: any World,
-        keys: DatabaseKeys, tokenKey: Bytes, feeds: TokenCipher? = nil,
+        partitions: PartitionClient, authenticator: any Authenticator, keys: DatabaseKeys,
+        tokenKey: Bytes, feeds: TokenCipher? = nil,
         settings: GatewaySettings = GatewaySettings(), limits: Limits = Limits(),
         bodies: BodyBudget? = nil, answers: AnswerBudget? = nil, polls: HeldPolls = HeldPolls(),
         log: Log = .silent()
     ) {
-        self.router = router
+        self.partitions = partitions
         self.authenticator = authenticator
-        self.world = world
         self.keys = keys
         self.cipher = feeds ?? TokenCipher(key: tokenKey)
         self.tokens = TokenCipher(key: tokenKey)

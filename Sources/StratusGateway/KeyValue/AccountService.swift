@@ -27,10 +27,10 @@ struct AccountService: Sendable {
         let database = exchange.holder.home
         let key = ShardKey.database(database)
         guard
-            case .keyValues(let page) = try await exchange.read(
+            case .keyValues(let page) = try await exchange.ask(
                 .keyValues(KeyValuesAsk(database: database, limit: 1)), at: key),
-            case .use(let use, _, let assets) = try await exchange.read(.use(database), at: key)
-        else { throw RouteError.refused("an answer of another kind") }
+            case .use(let use, _, let assets) = try await exchange.ask(.use(database), at: key)
+        else { throw RouteError.otherKind }
         json.object { object in
             object.member("available", true)
             object.member("identityToken", exchange.identityToken)

@@ -211,7 +211,7 @@ struct KeyValueService: Sendable {
                 drawnIncarnation: draws.incarnation(),
                 rules: KeyValueRules(sizeMax: limit.raw), changes: ask.changes))
         guard case .keyValues(let modified) = outcome else {
-            throw RouteError.refused("an outcome of another kind")
+            throw RouteError.otherKind
         }
         self.counters.note(modified, count: ask.changes.count)
         for refused in modified.refused {
@@ -239,16 +239,17 @@ struct KeyValueService: Sendable {
             let (now, isOver) = modify.nowMilliseconds.addingReportingOverflow(waited)
             aged.nowMilliseconds = isOver ? .max : now
             let impatient = min(end, kernel.world.now + Self.proposalPatience)
-            do {
-                let outcome = try await self.exchange.submit(
+            var caller = self.exchange.caller
+            caller.end = impatient
+            do throws(RecordsError) {
+                return try await self.exchange.submit(
                     .modifyKeyValues(aged), to: .database(modify.database), schema: Schema(),
-                    identity: identity, until: impatient)
-                if case .refused(let refusal) = outcome { throw ClientError(refusal) }
-                return outcome
-            } catch let error as RouteError {
+                    as: caller, identity: identity)
+            } catch {
+                if case .refused(let refusal) = error { throw ClientError(refusal) }
                 if error == .outcomeUnknown { isInDoubt = true }
                 let mayGoOn = kernel.world.now >= impatient && kernel.world.now < end
-                guard mayGoOn else { throw isInDoubt ? .outcomeUnknown : error }
+                guard mayGoOn else { throw isInDoubt ? .outcomeUnknown : RouteError(error) }
             }
         }
     }
@@ -301,18 +302,12 @@ struct KeyValueService: Sendable {
     private func page(
         _ ask: KeyValuesAsk, until deadline: MonotonicTime
     ) async throws -> KeyValuesPage {
-        let exchange = self.exchange
-        exchange.turn.leave()
-        let query = RecordQuery(principal: exchange.sender.principal, .keyValues(ask))
-        var answer = try await exchange.kernel.router.read(
-            query.enveloped(), at: .database(ask.database), deadline: deadline)
-        try exchange.room.keep(&answer)
-        await exchange.turn.take(for: answer.body.count)
-        guard case .keyValues(let page) = try exchange.decoded(answer) else {
-            throw RouteError.refused("an answer of another kind")
-        }
-        // A client that waits asks often.
-        if page.entries.isEmpty { exchange.room.drop(answer.share) }
+        var caller = self.exchange.caller
+        caller.end = deadline
+        guard
+            case .keyValues(let page) = try await self.exchange.ask(
+                .keyValues(ask), at: .database(ask.database), as: caller)
+        else { throw RouteError.otherKind }
         return page
     }
 

@@ -33,6 +33,8 @@ final class Exchange: Sendable {
     let begun: MonotonicTime
     let deadline: MonotonicTime
     let deadlineMilliseconds: Int64
+    /// Who asks, within the bounds of this request.
+    let caller: Caller
 
     /// - Parameter within: how long it may take; nil: as long as a command lives.
     init(
@@ -55,15 +57,20 @@ final class Exchange: Sendable {
         self.room = room
         self.wantsSyncToken = URLQuery.isTrue(
             "getCurrentSyncToken", ofClient: head.query)
-        let patience = kernel.limits.commandDeadline
-        // The gateway waits a little longer than the command lives, so that "expired" can arrive.
+        let term = kernel.partitions.term()
         self.begun = kernel.world.now
-        self.deadline = self.begun + (within ?? patience + .milliseconds(500))
+        self.deadline = within.map { kernel.world.now + $0 } ?? term.end
         // A signed request may be sent again for as long as its signature is good; its outcome is
-        // remembered for as long.
-        self.deadlineMilliseconds =
-            authentication.signed?.deadlineMilliseconds
-            ?? kernel.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
+        // remembered for as long. One that somebody copied must not outlive its signature by a
+        // gateway's wrong clock.
+        let signed = authentication.signed?.deadlineMilliseconds
+        self.deadlineMilliseconds = signed ?? term.milliseconds
+        var caller = Caller(authentication.principal, in: route.container, until: self.deadline)
+        caller.deadlineMilliseconds = self.deadlineMilliseconds
+        caller.mayRunLater = signed == nil
+        caller.room = room
+        caller.turn = turn
+        self.caller = caller
     }
 
     private init(_ other: Exchange, body: Bytes) {
@@ -82,6 +89,7 @@ final class Exchange: Sendable {
         self.begun = other.begun
         self.deadline = other.deadline
         self.deadlineMilliseconds = other.deadlineMilliseconds
+        self.caller = other.caller
     }
 
     /// The same request, for one that is held: its body has been read and is let go.
@@ -162,33 +170,20 @@ final class Exchange: Sendable {
 
     // MARK: Commands and reads
 
-    func read(_ ask: RecordQuery.Ask, at key: ShardKey) async throws -> RecordAnswer {
-        try self.decoded(
-            try await self.ask(RecordQuery(principal: self.sender.principal, ask), at: key))
-    }
-
-    func decoded(_ answer: QueryAnswer) throws -> RecordAnswer {
-        let decoded = try RecordAnswer(decoding: answer.body)
-        if case .refused(let refusal) = decoded { throw ClientError(refusal) }
-        return decoded
-    }
-
-    /// An answer that has its room and, where it is large, this request's turn.
-    func ask(_ query: RecordQuery, at key: ShardKey) async throws -> QueryAnswer {
-        self.turn.leave()
-        var answer = try await self.kernel.router.read(
-            query.enveloped(), at: key, deadline: self.deadline)
-        try self.room.keep(&answer)
-        await self.turn.take(for: answer.body.count)
-        return answer
+    func ask(
+        _ ask: RecordQuery.Ask, at key: ShardKey, as caller: Caller? = nil
+    ) async throws -> RecordAnswer {
+        do throws(RecordsError) {
+            return try await self.kernel.partitions.ask(ask, at: key, as: caller ?? self.caller)
+        } catch { throw ClientError.told(error) }
     }
 
     /// The zone as it is; nil for one never written. Not found is the whole request's error.
     func summary(of place: ZonePlace) async throws -> ZoneSummary? {
         guard
-            case .zones(let zones) = try await self.read(
+            case .zones(let zones) = try await self.ask(
                 .zones(place.home, names: [place.zone.name]), at: place.key)
-        else { throw RouteError.refused("an answer of another kind") }
+        else { throw RouteError.otherKind }
         switch zones.first {
         case .zone(let zone): return zone
         case .refused(let refusal): throw ClientError(refusal)
@@ -208,37 +203,41 @@ final class Exchange: Sendable {
         return rules
     }
 
-    /// - Throws: what the whole command was refused for.
+    /// - Throws: what the whole command was refused for, as the partition says it.
     func submit(
-        _ command: RecordCommand, to key: ShardKey, schema: Schema,
-        as principal: Principal? = nil, identity: RequestIdentity, until end: MonotonicTime? = nil
-    ) async throws -> RecordOutcome {
+        _ command: RecordCommand, to key: ShardKey, schema: Schema, as caller: Caller? = nil,
+        identity: RequestIdentity
+    ) async throws(RecordsError) -> RecordOutcome {
         var command = command
         self.raise(&command)
-        let enveloped = command.enveloped(
-            container: self.route.container, identity: identity,
-            deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
-            principal: principal ?? self.sender.principal)
-        self.turn.leave()
-        // A signed request that somebody copied must not outlive its signature by a gateway's wrong
-        // clock.
-        let outcome = try await self.kernel.router.submit(
-            enveloped, to: key, deadline: end ?? self.deadline,
-            mayRunLater: self.sender.signed == nil)
-        await self.turn.take(for: outcome.body.count + outcome.detail.count)
-        switch outcome.verdict {
-        case .decided: break
-        case .expired: throw RouteError.notExecuted(retryAfter: .seconds(1))
-        case .unreadable, .none: throw RouteError.refused("the partition cannot read the command")
+        let database =
+            switch command {
+            case .modifyRecords, .modifyZones, .modifyKeyValues, .modifyDocuments: command.database
+            default: DatabaseID?.none
+            }
+        do throws(RecordsError) {
+            let outcome = try await self.kernel.partitions.submit(
+                command, at: key, as: caller ?? self.caller, identity: identity,
+                schemaVersion: schema.version)
+            if let database { self.kernel.stirred(database) }
+            return outcome
+        } catch {
+            if case .refused = error, let database { self.kernel.stirred(database) }
+            throw error
         }
-        switch command {
-        case .modifyRecords(let modify): self.kernel.stirred(modify.database)
-        case .modifyZones(let modify): self.kernel.stirred(modify.database)
-        case .modifyKeyValues(let modify): self.kernel.stirred(modify.database)
-        case .modifyDocuments(let modify): self.kernel.stirred(modify.database)
-        default: break
-        }
-        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    /// A command as Stratus itself.
+    func submitAsSystem(
+        _ command: RecordCommand, to key: ShardKey, schema: Schema = Schema()
+    ) async throws -> RecordOutcome {
+        var caller = self.caller
+        caller.principal = Principal(kind: .system)
+        do throws(RecordsError) {
+            return try await self.submit(
+                command, to: key, schema: schema, as: caller,
+                identity: self.kernel.world.drawIdentity())
+        } catch { throw ClientError.told(error) }
     }
 
     /// What a command makes begins above every tag that the container had before it was made again.
@@ -258,23 +257,29 @@ final class Exchange: Sendable {
         _ command: RecordCommand, to database: DatabaseID, schema: Schema, part: Bytes = []
     ) async throws -> (outcome: RecordOutcome, identity: RequestIdentity) {
         let key = ShardKey.database(database)
-        var identity = self.identity(attempt: 0, part: part)
-        let first = try await self.submit(command, to: key, schema: schema, identity: identity)
-        guard case .refused(let refusal) = first else { return (first, identity) }
-        guard refusal.reason == .schemaBehind else { throw ClientError(refusal) }
+        do throws(RecordsError) {
+            let identity = self.identity(attempt: 0, part: part)
+            return (
+                try await self.submit(command, to: key, schema: schema, identity: identity),
+                identity
+            )
+        } catch {
+            guard case .refused(let refusal) = error, refusal.reason == .schemaBehind else {
+                throw ClientError.told(error)
+            }
+        }
         try await self.install(schema, at: key)
-        identity = self.identity(attempt: 1, part: part)
-        let second = try await self.submit(command, to: key, schema: schema, identity: identity)
-        if case .refused(let refusal) = second { throw ClientError(refusal) }
-        return (second, identity)
+        do throws(RecordsError) {
+            let identity = self.identity(attempt: 1, part: part)
+            return (
+                try await self.submit(command, to: key, schema: schema, identity: identity),
+                identity
+            )
+        } catch { throw ClientError.told(error) }
     }
 
     func install(_ schema: Schema, at key: ShardKey) async throws {
-        let outcome = try await self.submit(
-            .schema(.install(schema)),
-            to: key, schema: schema,
-            as: Principal(kind: .system), identity: self.kernel.world.drawIdentity())
-        if case .refused(let refusal) = outcome { throw ClientError(refusal) }
+        _ = try await self.submitAsSystem(.schema(.install(schema)), to: key, schema: schema)
     }
 
     // MARK: Schema
@@ -292,9 +297,9 @@ final class Exchange: Sendable {
             return kept
         }
         guard
-            case .schema(let found) = try await self.read(
+            case .schema(let found) = try await self.ask(
                 .schema(container), at: .container(container))
-        else { throw RouteError.refused("no schema where one was asked for") }
+        else { throw RouteError.otherKind }
         let schema = found ?? Schema()
         self.kernel.caches.schemas.keep(schema, of: container, at: now)
         return schema
@@ -303,7 +308,7 @@ final class Exchange: Sendable {
     /// Whether a partition's copy of the schema is older than this one.
     func isBehind(_ schema: Schema, at key: ShardKey) async throws -> Bool {
         guard schema.version > 0,
-            case .schema(let held) = try await self.read(.schema(self.route.container), at: key)
+            case .schema(let held) = try await self.ask(.schema(self.route.container), at: key)
         else { return false }
         return held?.version ?? 0 < schema.version
     }
@@ -334,13 +339,11 @@ final class Exchange: Sendable {
         {
             return kept
         }
-        let query = RecordQuery(principal: self.sender.principal, .schema(container)).enveloped()
-        self.turn.leave()
-        let answer = try? await self.kernel.router.read(
-            query, at: .container(container), deadline: min(self.deadline, now + .seconds(1)))
-        guard let answer, case .schema(let found)? = try? RecordAnswer(decoding: answer.body) else {
-            return nil
-        }
+        var caller = self.caller
+        caller.end = min(self.deadline, now + .seconds(1))
+        let answer = try? await self.ask(
+            .schema(container), at: .container(container), as: caller)
+        guard case .schema(let found)? = answer else { return nil }
         let schema = found ?? Schema()
         schemas.keep(schema, of: container, at: now)
         return schema
@@ -349,12 +352,9 @@ final class Exchange: Sendable {
     /// Makes types and fields at the container's home; of two requests that make the same field the
     /// first decides its type.
     func extendSchema(with types: [RecordType]) async throws -> Schema {
-        let outcome = try await self.submit(
-            .schema(.extend(types)),
-            to: .container(self.route.container),
-            schema: try await self.schema(), as: Principal(kind: .system),
-            identity: self.kernel.world.drawIdentity())
-        if case .refused(let refusal) = outcome { throw ClientError(refusal) }
+        _ = try await self.submitAsSystem(
+            .schema(.extend(types)), to: .container(self.route.container),
+            schema: try await self.schema())
         return try await self.schema(fresh: true)
     }
 

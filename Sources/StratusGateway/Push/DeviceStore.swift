@@ -26,13 +26,10 @@ package struct DeviceName: Sendable, Hashable {
 
 /// The rows of poll tokens and of providers' devices, each at a home of its own.
 package struct DeviceStore: Sendable {
-    let router: any PartitionRouter
-    let world: any World
+    let partitions: PartitionClient
+    private var world: any World { self.partitions.world }
 
-    package init(router: any PartitionRouter, world: any World) {
-        self.router = router
-        self.world = world
-    }
+    package init(partitions: PartitionClient) { self.partitions = partitions }
 
     package struct Stored: Sendable {
         package var device: Device
@@ -44,10 +41,11 @@ package struct DeviceStore: Sendable {
     package func device(
         _ name: DeviceName, until deadline: MonotonicTime
     ) async throws -> Stored? {
-        let answer = try await self.router.read(
-            IdentityQuery.rows([name.key]).enveloped(), at: name.home, deadline: deadline)
-        guard case .rows(let rows) = try IdentityAnswer(decoding: answer.body), rows.count == 1
-        else { throw RouteError.refused("an answer of another kind") }
+        guard
+            case .rows(let rows) = try await self.partitions.plain.ask(
+                IdentityQuery.rows([name.key]), at: name.home, as: .system(until: deadline)),
+            rows.count == 1
+        else { throw RouteError.otherKind }
         guard let row = rows[0], row.isLive(at: self.world.wallMilliseconds) else {
             return nil
         }
@@ -101,15 +99,9 @@ package struct DeviceStore: Sendable {
             }
             let edit = IdentityCommand.Edit(
                 name.key, if: known.map { .revision($0.revision) } ?? .any, change)
-            let outcome = try await self.router.submit(
-                IdentityCommand([edit]).enveloped(
-                    identity: self.world.drawIdentity(),
-                    deadlineMilliseconds: now + 10_000),
-                to: name.home, deadline: deadline)
-            guard outcome.verdict == .decided else {
-                throw RouteError.notExecuted(retryAfter: .seconds(1))
-            }
-            switch try IdentityOutcome(decoding: outcome.body) {
+            let outcome = try await self.partitions.plain.submit(
+                IdentityCommand([edit]), at: name.home, as: .system(until: deadline))
+            switch outcome {
             case .done: return
             case .conflict: continue
             case .limited, .refused: throw RouteError.refused("a change that is no change")

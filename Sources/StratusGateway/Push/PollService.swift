@@ -205,7 +205,7 @@ struct PollService: Surface {
 
         /// - Returns: false for a token that is not known any more, or is nobody's.
         mutating func open(until deadline: MonotonicTime) async throws -> Bool {
-            let devices = DeviceStore(router: self.kernel.router, world: self.kernel.world)
+            let devices = DeviceStore(partitions: self.kernel.partitions)
             guard
                 let stored = try await devices.device(self.token.device, until: deadline)
             else { return false }
@@ -342,7 +342,7 @@ struct PollService: Surface {
             place.position = news.position
             if let hit = news.hit {
                 // Somebody else may have taken the token over while the poll was held.
-                let devices = DeviceStore(router: self.kernel.router, world: self.kernel.world)
+                let devices = DeviceStore(partitions: self.kernel.partitions)
                 let device = try await devices.device(self.token.device, until: deadline)?.device
                 guard let device, device.registrations.contains(place.registration) else {
                     self.hasMore = try await self.open(until: deadline)
@@ -400,15 +400,12 @@ struct PollService: Surface {
         /// Nil: nobody follows.
         private func news(_ place: Place, until deadline: MonotonicTime) async throws -> News? {
             guard let principal = place.principal else { return nil }
-            let query = RecordQuery(
-                principal: principal,
-                .news(
-                    NewsAsk(
-                        database: place.database, token: self.token.name, after: place.position)))
-            let answer = try await self.kernel.router.read(
-                query.enveloped(), at: .database(place.database), deadline: deadline)
-            guard case .news(let news) = try RecordAnswer(decoding: answer.body),
-                news.follower != nil
+            let ask = NewsAsk(
+                database: place.database, token: self.token.name, after: place.position)
+            guard
+                case .news(let news) = try await self.kernel.partitions.plain.ask(
+                    RecordQuery.Ask.news(ask), at: .database(place.database),
+                    as: Caller(principal, until: deadline)), news.follower != nil
             else { return nil }
             return news
         }
@@ -431,7 +428,7 @@ struct PollService: Surface {
 
         func raiseBadge(_ found: Found, until deadline: MonotonicTime) async throws {
             guard let badge = found.badge else { return }
-            try await DeviceStore(router: self.kernel.router, world: self.kernel.world)
+            try await DeviceStore(partitions: self.kernel.partitions)
                 .raiseBadge(
                     self.token.device, of: found.place.registration, to: badge, until: deadline)
         }
@@ -454,7 +451,7 @@ struct PollService: Surface {
             if let spent {
                 let layout = try await self.kernel.authenticator.layout(
                     of: place.registration.container)
-                try await SpentCopies(router: self.kernel.router, world: self.kernel.world)
+                try await SpentCopies(partitions: self.kernel.partitions)
                     .delete(
                         spent, firedIn: place.database, of: place.registration, layout,
                         until: deadline)
@@ -469,14 +466,9 @@ struct PollService: Surface {
             let command = RecordCommand.followNews(
                 FollowNews(
                     database: place.database, subscriber: place.registration.userRecordName,
-                    token: self.token.name, step)
-            ).enveloped(
-                container: place.registration.container,
-                identity: self.kernel.world.drawIdentity(),
-                deadlineMilliseconds: self.kernel.world.wallMilliseconds + 10_000,
-                schemaVersion: 0, principal: Principal(kind: .system))
-            _ = try await self.kernel.router.submit(
-                command, to: .database(place.database), deadline: deadline)
+                    token: self.token.name, step))
+            _ = try await self.kernel.partitions.plain.submit(
+                command, at: .database(place.database), as: .system(until: deadline))
         }
     }
 }

@@ -65,12 +65,11 @@ extension PushDesk {
     private func audience(
         _ ask: AudienceAsk, _ principal: Principal, until deadline: MonotonicTime
     ) async throws -> Audience {
-        let answer = try await self.router.read(
-            RecordQuery(principal: principal, .audience(ask)).enveloped(),
-            at: .database(ask.database), deadline: deadline)
-        guard case .audience(let audience) = try RecordAnswer(decoding: answer.body) else {
-            throw RouteError.refused("an answer of another kind")
-        }
+        guard
+            case .audience(let audience) = try await self.partitions.plain.ask(
+                RecordQuery.Ask.audience(ask), at: .database(ask.database),
+                as: Caller(principal, until: deadline))
+        else { throw RouteError.otherKind }
         return audience
     }
 

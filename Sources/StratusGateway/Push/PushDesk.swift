@@ -89,8 +89,8 @@ package struct PushDesk: Sendable {
     private static let idleEventCountMax: UInt64 = 1_000
     private static let lookCountMax = 64
 
-    let router: any PartitionRouter
-    let world: any World
+    let partitions: PartitionClient
+    var world: any World { self.partitions.world }
     private let tokens: TokenCipher
     /// Nil: everybody may be told of everything (tests of the rest).
     let authenticator: CredentialAuthenticator?
@@ -100,16 +100,15 @@ package struct PushDesk: Sendable {
 
     /// - Parameter tokens: what devices' names and addresses are sealed with.
     package init(
-        router: any PartitionRouter, world: any World, tokenKey: Bytes,
+        partitions: PartitionClient, tokenKey: Bytes,
         authenticator: CredentialAuthenticator?, keys: PushKeys, settings: Settings
     ) {
-        self.router = router
-        self.world = world
+        self.partitions = partitions
         self.tokens = TokenCipher(key: tokenKey)
         self.authenticator = authenticator
         self.keys = keys
         self.settings = settings
-        self.devices = DeviceStore(router: router, world: world)
+        self.devices = DeviceStore(partitions: partitions)
     }
 
     /// The address of APNs' host.
@@ -194,12 +193,11 @@ package struct PushDesk: Sendable {
     ) async throws -> News {
         let ask = NewsAsk(
             database: target.database, token: target.token, as: .device, after: after)
-        let answer = try await self.router.read(
-            RecordQuery(principal: principal, .news(ask)).enveloped(),
-            at: .database(target.database), deadline: deadline)
-        guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
-            throw RouteError.refused("no news where some were asked for")
-        }
+        guard
+            case .news(let news) = try await self.partitions.plain.ask(
+                RecordQuery.Ask.news(ask), at: .database(target.database),
+                as: Caller(principal, until: deadline))
+        else { throw RouteError.otherKind }
         return news
     }
 
@@ -298,7 +296,7 @@ package struct PushDesk: Sendable {
             let layout =
                 try await self.authenticator?.layout(of: registration.container)
                 ?? ContainerLayout()
-            try await SpentCopies(router: self.router, world: self.world).delete(
+            try await SpentCopies(partitions: self.partitions).delete(
                 spent, firedIn: push.target.database, of: registration, layout, until: deadline)
         }
         try await self.follow(
@@ -351,16 +349,9 @@ package struct PushDesk: Sendable {
         let command = RecordCommand.followNews(
             FollowNews(
                 database: target.database, subscriber: target.subscriber, token: target.token,
-                as: .device, step)
-        ).enveloped(
-            container: target.database.container, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
-            schemaVersion: 0, principal: Principal(kind: .system))
-        let outcome = try await self.router.submit(
-            command, to: .database(target.database), deadline: deadline)
-        guard outcome.verdict == .decided else {
-            throw RouteError.notExecuted(retryAfter: .seconds(1))
-        }
+                as: .device, step))
+        _ = try await self.partitions.plain.submit(
+            command, at: .database(target.database), as: .system(until: deadline))
     }
 }
 

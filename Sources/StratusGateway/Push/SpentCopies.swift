@@ -10,8 +10,7 @@ import StratusRuntime
 /// It comes before the settlement. So what is cut short on the way is told again under the same
 /// identity and then settled as a whole, and no copy is left behind to fire later.
 struct SpentCopies: Sendable {
-    let router: any PartitionRouter
-    let world: any World
+    let partitions: PartitionClient
 
     /// Deletes the copies that equal the one in the part that has fired. Where that one is there no
     /// more, or was replaced by one of another kind, nothing is deleted.
@@ -23,16 +22,19 @@ struct SpentCopies: Sendable {
             $0.scope == database.scope && $0 != database
         }
         guard !others.isEmpty else { return }
-        let principal = Principal(kind: .user, userRecordName: registration.userRecordName)
-        let fired = try await self.subscription(id, in: database, principal, until: deadline)
+        let caller = Caller(
+            Principal(kind: .user, userRecordName: registration.userRecordName), until: deadline)
+        let fired = try await self.subscription(id, in: database, caller)
         guard let fired, fired.firesOnce else { return }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for part in others {
                 tasks.addTask {
-                    let copy = try await self.subscription(
-                        id, in: part, principal, until: deadline)
+                    let copy = try await self.subscription(id, in: part, caller)
                     guard copy == fired else { return }
-                    try await self.delete(id, in: part, principal, until: deadline)
+                    let command = RecordCommand.modifySubscriptions(
+                        ModifySubscriptions(database: part, operations: [.delete(id)]))
+                    _ = try await self.partitions.plain.submit(
+                        command, at: .database(part), as: caller)
                 }
             }
             try await tasks.waitForAll()
@@ -40,31 +42,13 @@ struct SpentCopies: Sendable {
     }
 
     private func subscription(
-        _ id: String, in part: DatabaseID, _ principal: Principal, until deadline: MonotonicTime
+        _ id: String, in part: DatabaseID, _ caller: Caller
     ) async throws -> Subscription? {
-        let query = RecordQuery(
-            principal: principal, .subscriptions(part, isShared: false, names: [id]))
-        let answer = try await self.router.read(
-            query.enveloped(), at: .database(part), deadline: deadline)
-        guard case .subscriptions(let found) = try RecordAnswer(decoding: answer.body) else {
-            throw RouteError.refused("no subscriptions where some were asked for")
-        }
+        let ask = RecordQuery.Ask.subscriptions(part, isShared: false, names: [id])
+        guard
+            case .subscriptions(let found) = try await self.partitions.plain.ask(
+                ask, at: .database(part), as: caller)
+        else { throw RouteError.otherKind }
         return found.first ?? nil
-    }
-
-    private func delete(
-        _ id: String, in part: DatabaseID, _ principal: Principal, until deadline: MonotonicTime
-    ) async throws {
-        let command = RecordCommand.modifySubscriptions(
-            ModifySubscriptions(database: part, operations: [.delete(id)])
-        ).enveloped(
-            container: part.container, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
-            schemaVersion: 0, principal: principal)
-        let outcome = try await self.router.submit(
-            command, to: .database(part), deadline: deadline)
-        guard outcome.verdict == .decided else {
-            throw RouteError.notExecuted(retryAfter: .seconds(1))
-        }
     }
 }

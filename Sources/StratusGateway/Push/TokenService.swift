@@ -191,7 +191,7 @@ struct TokenService: Sendable {
     /// Refuses a device that is not known yet if its user registers too many.
     private func admit(_ name: DeviceName, of registration: Device.Registration) async throws {
         let kernel = self.exchange.kernel
-        let devices = DeviceStore(router: kernel.router, world: kernel.world)
+        let devices = DeviceStore(partitions: kernel.partitions)
         guard try await devices.device(name, until: self.exchange.deadline) == nil,
             let store = self.push?.keys.store
         else { return }
@@ -212,14 +212,11 @@ struct TokenService: Sendable {
         _ registration: Device.Registration, _ token: Bytes, as follower: NewsFollower
     ) async throws {
         for database in registration.databases(self.exchange.holder.layout) {
-            let outcome = try await self.exchange.submit(
+            _ = try await self.exchange.submitAsSystem(
                 .followNews(
                     FollowNews(
                         database: database, subscriber: registration.userRecordName,
-                        token: token, as: follower, .begin)),
-                to: .database(database), schema: Schema(), as: Principal(kind: .system),
-                identity: self.exchange.kernel.world.drawIdentity())
-            if case .refused(let refusal) = outcome { throw ClientError(refusal) }
+                        token: token, as: follower, .begin)), to: .database(database))
         }
     }
 
@@ -228,7 +225,7 @@ struct TokenService: Sendable {
         provider: Device.Provider? = nil, badge: UInt64?, life: Duration
     ) async throws -> Environment {
         let kernel = self.exchange.kernel
-        let devices = DeviceStore(router: kernel.router, world: kernel.world)
+        let devices = DeviceStore(partitions: kernel.partitions)
         var environment = asked ?? registration.container.environment
         try await devices.change(name, until: self.exchange.deadline) { device in
             if asked == nil, let known = device?.environment { environment = known }

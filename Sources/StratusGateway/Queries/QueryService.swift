@@ -201,12 +201,16 @@ struct QueryService: Sendable {
         ask.schemaVersion = schema.version
         var hasInstalled = false
         while true {
-            let answer = try await self.exchange.ask(
-                RecordQuery(principal: self.exchange.sender.principal, .page(ask)), at: key)
-            switch try RecordAnswer(decoding: answer.body) {
-            case .page(let page): return .page(page)
-            case .placedPage(let page): return .placedPage(page)
-            case .refused(let refusal) where refusal.reason == .schemaBehind:
+            let refusal: StratusRecords.RequestRefusal
+            do throws(RecordsError) {
+                return try await self.exchange.kernel.partitions.ask(
+                    RecordQuery.Ask.page(ask), at: key, as: self.exchange.caller)
+            } catch {
+                guard case .refused(let why) = error else { throw RouteError(error) }
+                refusal = why
+            }
+            switch refusal.reason {
+            case .schemaBehind:
                 // What it has against the newer one, saves are told; reads are answered by the one
                 // it has.
                 if hasInstalled { throw ClientError(refusal) }
@@ -214,10 +218,10 @@ struct QueryService: Sendable {
                     ask.schemaVersion = 0
                 }
                 hasInstalled = true
-            case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
+            case .typeUnknown where !hasInstalled:
                 try await self.exchange.install(schema, at: key)
                 hasInstalled = true
-            case .refused(let refusal) where refusal.reason == .queryInvalid && !hasInstalled:
+            case .queryInvalid where !hasInstalled:
                 // It may be a field or an index that the partition has not been told of: nothing
                 // was saved there since.
                 guard try await self.exchange.isBehind(schema, at: key) else {
@@ -225,15 +229,14 @@ struct QueryService: Sendable {
                 }
                 try await self.exchange.install(schema, at: key)
                 hasInstalled = true
-            case .refused(let refusal): throw ClientError(refusal)
-            default: throw RouteError.refused("an answer of another kind")
+            default: throw ClientError(refusal)
             }
         }
     }
 
     func page(_ ask: QueryPageAsk, schema: Schema) async throws -> QueryPage {
         guard case .page(let page) = try await self.answer(ask, schema: schema) else {
-            throw RouteError.refused("an answer of another kind")
+            throw RouteError.otherKind
         }
         return page
     }

@@ -89,17 +89,24 @@ struct LookUpService: Sendable {
         if place.database.scope == .public, let schema = await self.exchange.schemaToReadBy() {
             try await self.exchange.teach(schema, to: place.database)
         }
-        var (items, zone, share) = try await self.piece(of: names, at: place)
-        if items.count == names.count { return (items, zone) }
+        // What of it is dropped below is counted no longer.
+        let room = self.exchange.room.another()
+        var (items, zone) = try await self.piece(of: names, at: place, in: room)
+        if items.count == names.count {
+            self.exchange.room.take(over: room)
+            return (items, zone)
+        }
         let reading = LongWork.Turn(
             at: self.exchange.kernel.longReads, for: self.exchange.route.tenant)
         defer { reading.leave() }
-        if !reading.takeAtOnce() {
-            self.exchange.room.drop(share)
-            (items, share) = ([], nil)
+        if reading.takeAtOnce() {
+            self.exchange.room.take(over: room)
+        } else {
+            items = []
+            room.clear()
             self.exchange.turn.leave()
             await reading.take(for: .max)
-            (items, zone, _) = try await self.piece(of: names, at: place)
+            (items, zone) = try await self.piece(of: names, at: place)
         }
         var roundCount = 1
         while items.count < names.count, roundCount < roundCountMax {
@@ -117,22 +124,20 @@ struct LookUpService: Sendable {
 
     /// Returns the first records of `names`: as many as one answer of their partition holds.
     private func piece(
-        of names: [String], at place: ZonePlace
-    ) async throws -> (
-        items: [LookupAnswer.Item], zone: ZoneSummary?, share: (any AnyObject & Sendable)?
-    ) {
+        of names: [String], at place: ZonePlace, in room: AnswerRoom? = nil
+    ) async throws -> (items: [LookupAnswer.Item], zone: ZoneSummary?) {
         let lookup = RecordLookup(database: place.database, zone: place.zone.name, names: names)
-        let read = try await self.exchange.ask(
-            RecordQuery(principal: self.exchange.sender.principal, .lookup(lookup)), at: place.key)
-        guard case .lookup(let answer) = try self.exchange.decoded(read),
+        var caller = self.exchange.caller
+        caller.room = room ?? self.exchange.room
+        guard
+            case .lookup(let answer) = try await self.exchange.ask(
+                .lookup(lookup), at: place.key, as: caller),
             answer.items.count == names.count
-        else {
-            throw RouteError.refused("an answer of another kind")
-        }
+        else { throw RouteError.otherKind }
         let ready = answer.items.prefix { $0 != .deferred }
         guard !ready.isEmpty || names.isEmpty else {
             throw RouteError.refused("a record that never fits")
         }
-        return (Array(ready), answer.zone, read.share)
+        return (Array(ready), answer.zone)
     }
 }

@@ -114,7 +114,7 @@ struct ModifyService: Sendable {
         ).outcome
         guard case .records(let modified) = outcome,
             modified.results.count == modify.operations.count
-        else { throw RouteError.refused("an outcome of another kind") }
+        else { throw RouteError.otherKind }
         return (
             modified.results.map { .success(Self.saying(self.exchange.rules, $0)) },
             modified.zone
@@ -409,19 +409,21 @@ struct ModifyService: Sendable {
         let key = ShardKey.database(modify.database)
         var hasInstalled = false
         while true {
-            let query = RecordQuery(
-                principal: self.exchange.sender.principal,
-                .judge(JudgeAsk(modify, schemaVersion: schema.version, growth: growth)))
-            let answer = try await self.exchange.ask(query, at: key)
-            switch try RecordAnswer(decoding: answer.body) {
-            case .judged(let refusals) where refusals.count == modify.operations.count:
+            let ask = JudgeAsk(modify, schemaVersion: schema.version, growth: growth)
+            do throws(RecordsError) {
+                guard
+                    case .judged(let refusals) = try await self.exchange.kernel.partitions.ask(
+                        RecordQuery.Ask.judge(ask), at: key, as: self.exchange.caller),
+                    refusals.count == modify.operations.count
+                else { throw .otherKind }
                 return refusals
-            case .refused(let refusal) where refusal.reason == .schemaBehind && !hasInstalled:
-                try await self.exchange.install(schema, at: key)
-                hasInstalled = true
-            case .refused(let refusal): throw ClientError(refusal)
-            default: throw RouteError.refused("an answer of another kind")
+            } catch {
+                guard case .refused(let refusal) = error, refusal.reason == .schemaBehind,
+                    !hasInstalled
+                else { throw ClientError.told(error) }
             }
+            try await self.exchange.install(schema, at: key)
+            hasInstalled = true
         }
     }
 

@@ -138,7 +138,7 @@ struct SubscriptionService: Sendable {
             to: database, schema: Schema(), part: part
         ).outcome
         guard case .subscriptions(let answered) = outcome, answered.count == operations.count
-        else { throw RouteError.refused("an outcome of another kind") }
+        else { throw RouteError.otherKind }
         return answered
     }
 
@@ -152,12 +152,12 @@ struct SubscriptionService: Sendable {
 
     func found(_ ids: [String]?, in database: DatabaseID) async throws -> [Subscription?] {
         guard
-            case .subscriptions(let found) = try await self.exchange.read(
+            case .subscriptions(let found) = try await self.exchange.ask(
                 .subscriptions(
                     database, isShared: self.exchange.route.scope == .shared,
                     names: ids), at: .database(database)),
             ids == nil || found.count == ids?.count
-        else { throw RouteError.refused("an answer of another kind") }
+        else { throw RouteError.otherKind }
         return found
     }
 

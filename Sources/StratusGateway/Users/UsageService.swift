@@ -42,9 +42,9 @@ struct UsageService: Sendable {
     private func held(
         by database: DatabaseID
     ) async throws -> (use: StorageUse, zoneCount: UInt64, assets: AssetUse) {
-        let answer = try await self.exchange.read(.use(database), at: .database(database))
+        let answer = try await self.exchange.ask(.use(database), at: .database(database))
         guard case .use(let use, let zoneCount, let assets) = answer else {
-            throw RouteError.refused("no usage where it was asked for")
+            throw RouteError.otherKind
         }
         return (use, zoneCount, assets)
     }

@@ -175,7 +175,7 @@ struct ZoneService: Sendable {
             part: database.bucket.map { [3, $0.number] } ?? []
         ).outcome
         guard case .zones(let answered) = outcome, answered.count == operations.count else {
-            throw RouteError.refused("an outcome of another kind")
+            throw RouteError.otherKind
         }
         return answered
     }
@@ -187,9 +187,9 @@ struct ZoneService: Sendable {
         var after: String?
         while true {
             guard
-                case .zonePage(let page, let next) = try await self.exchange.read(
+                case .zonePage(let page, let next) = try await self.exchange.ask(
                     .zonePage(database, after: after, limit: 2_000), at: .database(database))
-            else { throw RouteError.refused("an answer of another kind") }
+            else { throw RouteError.otherKind }
             zones += page
             guard let next else { return zones }
             after = next
@@ -199,10 +199,10 @@ struct ZoneService: Sendable {
     func zones(names: [String], in database: DatabaseID) async throws -> [ZoneAnswer] {
         if names.isEmpty { return [] }
         guard
-            case .zones(let zones) = try await self.exchange.read(
+            case .zones(let zones) = try await self.exchange.ask(
                 .zones(database, names: names), at: .database(database)),
             zones.count == names.count
-        else { throw RouteError.refused("an answer of another kind") }
+        else { throw RouteError.otherKind }
         return zones
     }
 

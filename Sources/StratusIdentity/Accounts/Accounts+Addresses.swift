@@ -1,6 +1,5 @@
-package import StratusCluster
 import StratusCoding
-import StratusModel
+package import StratusModel
 import StratusRecords
 import StratusSealing
 

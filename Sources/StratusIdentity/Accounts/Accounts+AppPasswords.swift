@@ -1,4 +1,3 @@
-package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords

@@ -1,6 +1,5 @@
-package import StratusCluster
 import StratusCoding
-import StratusModel
+package import StratusModel
 import StratusSealing
 
 /// A person at a page that asks for their password once and then takes several forms. The text that

@@ -1,4 +1,4 @@
-package import StratusCluster
+import StratusCluster
 import StratusCoding
 package import StratusModel
 package import StratusRecords
@@ -65,7 +65,7 @@ package struct Accounts: Sendable {
     }
 
     static func decode(_ row: IdentityRow) throws(RouteError) -> Account {
-        do { return try Account(decoding: row.body) } catch { throw .unreadable }
+        do { return try Account(decoding: row.body) } catch { throw .unreadableRow }
     }
 
     /// Changes an account; false where there is none.
@@ -431,7 +431,7 @@ package struct Accounts: Sendable {
     )] {
         var all: [(name: Bytes, session: Session)] = []
         for entry in try await self.store.list(.session, of: id.bytes, at: id.key) {
-            guard let session = try? Session(decoding: entry.row.body) else { throw .unreadable }
+            guard let session = try? Session(decoding: entry.row.body) else { throw .unreadableRow }
             all.append((entry.name, session))
         }
         return all

@@ -1,6 +1,5 @@
-package import StratusCluster
 import StratusCoding
-import StratusModel
+package import StratusModel
 import StratusRecords
 import StratusSealing
 
@@ -111,7 +110,7 @@ package struct AuditTrail: Sendable {
     }
 
     private static func decode(_ listed: IdentityAnswer.Listed) throws(RouteError) -> Entry {
-        guard listed.name.count == 8 else { throw .unreadable }
+        guard listed.name.count == 8 else { throw .unreadableRow }
         var reader = ByteReader(listed.row.body)
         do {
             try reader.identityFormat(1)
@@ -120,6 +119,6 @@ package struct AuditTrail: Sendable {
                 milliseconds: try reader.signed(), actor: try reader.text(),
                 action: try reader.text(), subject: try reader.text(),
                 chain: try reader.raw(32))
-        } catch { throw .unreadable }
+        } catch { throw .unreadableRow }
     }
 }

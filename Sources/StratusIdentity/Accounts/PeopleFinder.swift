@@ -1,4 +1,3 @@
-package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
@@ -76,7 +75,7 @@ package struct PeopleFinder: Sendable {
         work.decodedCount += 1
         do {
             return (try Account(decoding: row?.body ?? Self.accountStandIn), row != nil)
-        } catch { throw .unreadable }
+        } catch { throw .unreadableRow }
     }
 
     private func user(
@@ -87,7 +86,7 @@ package struct PeopleFinder: Sendable {
         work.decodedCount += 1
         do {
             return (try ContainerUser(decoding: row?.body ?? Self.userStandIn), row != nil)
-        } catch { throw .unreadable }
+        } catch { throw .unreadableRow }
     }
 
     // MARK: Stand-ins

@@ -1,4 +1,3 @@
-package import StratusCluster
 package import StratusModel
 import StratusRecords
 
@@ -37,7 +36,7 @@ package struct ContainerRegistry: Sendable {
     }
 
     static func decode(_ row: IdentityRow) throws(RouteError) -> ContainerDescriptor {
-        do { return try ContainerDescriptor(decoding: row.body) } catch { throw .unreadable }
+        do { return try ContainerDescriptor(decoding: row.body) } catch { throw .unreadableRow }
     }
 
     /// Nil: nobody ever named this container.
@@ -259,7 +258,7 @@ package struct ContainerRegistry: Sendable {
         {
             guard let first = entry.name.first, let environment = Environment(rawValue: first),
                 let name = String(validating: entry.name.dropFirst(), as: UTF8.self)
-            else { throw .unreadable }
+            else { throw .unreadableRow }
             containers.append(ContainerReference(container: name, environment: environment))
         }
         return containers
@@ -275,7 +274,7 @@ package struct ContainerRegistry: Sendable {
         {
             guard let first = entry.name.first, let environment = Environment(rawValue: first),
                 let name = String(validating: entry.name.dropFirst(), as: UTF8.self)
-            else { throw .unreadable }
+            else { throw .unreadableRow }
             all.append(
                 (
                     ContainerReference(container: name, environment: environment),

@@ -1,4 +1,3 @@
-package import StratusCluster
 package import StratusModel
 import Synchronization
 

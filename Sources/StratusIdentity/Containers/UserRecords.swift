@@ -23,10 +23,19 @@ package struct UserRecords: Sendable {
             .part(of: name)
         let floor = descriptor?.layout.tagFloor ?? 0
         let schema = try await self.schema(of: container)
-        let outcome = try await self.make(name, in: database, schema, above: floor)
-        if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
-            try? await self.store.install(schema, of: container, at: .database(database))
-            _ = try await self.make(name, in: database, Schema(), above: floor)
+        do throws(PartitionError<RequestRefusal>) {
+            return try await self.make(name, in: database, schema, above: floor)
+        } catch {
+            guard case .refused(let refusal) = error else { throw RouteError(error) }
+            // What else it refuses keeps nobody out.
+            guard refusal.reason == .schemaBehind else { return }
+        }
+        try? await self.store.install(schema, of: container, at: .database(database))
+        do throws(PartitionError<RequestRefusal>) {
+            try await self.make(name, in: database, Schema(), above: floor)
+        } catch {
+            if case .refused = error { return }
+            throw RouteError(error)
         }
     }
 
@@ -44,7 +53,7 @@ package struct UserRecords: Sendable {
 
     private func make(
         _ name: String, in database: DatabaseID, _ schema: Schema, above floor: UInt64
-    ) async throws -> RecordOutcome {
+    ) async throws(PartitionError<RequestRefusal>) {
         var command = RecordCommand.modifyRecords(
             ModifyRecords(
                 database: database,
@@ -54,45 +63,32 @@ package struct UserRecords: Sendable {
                         .create, recordName: name, recordType: RecordState.userType)
                 ]))
         command.tagFloor = floor
-        let outcome = try await self.store.router.submit(
-            command.enveloped(
-                container: database.container, identity: self.store.world.drawIdentity(),
-                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: schema.version,
-                principal: Principal(kind: .system, userRecordName: name)),
-            to: .database(database), deadline: self.store.world.now + .seconds(10))
-        guard outcome.verdict == .decided else {
-            throw RouteError.notExecuted(retryAfter: .seconds(1))
-        }
-        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+        _ = try await self.store.partitions.submit(
+            command, at: .database(database),
+            as: Caller(Principal(kind: .system, userRecordName: name)),
+            schemaVersion: schema.version)
     }
 }
 
 extension IdentityStore {
     /// A container's schema, as its home has it.
-    package func schema(of container: ContainerReference) async throws -> Schema {
-        let answer = try await self.router.read(
-            RecordQuery(principal: Principal(kind: .system), .schema(container)).enveloped(),
-            at: .container(container), deadline: self.world.now + .seconds(10))
-        guard case .schema(let schema) = try RecordAnswer(decoding: answer.body) else {
-            throw RouteError.refused("an answer of another kind")
-        }
+    package func schema(
+        of container: ContainerReference, as kind: Principal.Kind = .system
+    ) async throws(RouteError) -> Schema {
+        guard
+            case .schema(let schema) = try await self.plain.ask(
+                RecordQuery.Ask.schema(container), at: .container(container),
+                as: Caller(Principal(kind: kind)))
+        else { throw .otherKind }
         return schema ?? Schema()
     }
 
     /// Makes it the schema at its home, or the copy of it that a partition keeps.
     package func install(
         _ schema: Schema, of container: ContainerReference, at key: ShardKey
-    ) async throws {
-        let outcome = try await self.router.submit(
-            RecordCommand.schema(
-                .install(schema)
-            ).enveloped(
-                container: container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: self.now + 10_000, schemaVersion: schema.version,
-                principal: Principal(kind: .system)),
-            to: key, deadline: self.world.now + .seconds(10))
-        guard outcome.verdict == .decided,
-            case .schema = try RecordOutcome(decoding: outcome.body, detail: [])
-        else { throw RouteError.outcomeUnknown }
+    ) async throws(RouteError) {
+        _ = try await self.plain.submit(
+            RecordCommand.schema(.install(schema)), at: key, as: .system(in: container),
+            schemaVersion: schema.version)
     }
 }

@@ -1,4 +1,3 @@
-package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
@@ -42,7 +41,7 @@ package struct ContainerAccess: Sendable {
             .apiToken, of: IdentityKey.home(container), at: .container(container),
             countMax: Self.credentialCountMax)
         {
-            guard let token = try? APIToken(decoding: entry.row.body) else { throw .unreadable }
+            guard let token = try? APIToken(decoding: entry.row.body) else { throw .unreadableRow }
             tokens.append(ListedToken(hash: entry.name, token: token))
         }
         return tokens
@@ -105,7 +104,7 @@ package struct ContainerAccess: Sendable {
             .serverKey, of: IdentityKey.home(container), at: .container(container),
             countMax: Self.credentialCountMax)
         {
-            guard let key = try? ServerKey(decoding: entry.row.body) else { throw .unreadable }
+            guard let key = try? ServerKey(decoding: entry.row.body) else { throw .unreadableRow }
             keys.append(ListedKey(id: Hexadecimal.text(entry.name), key: key))
         }
         return keys
@@ -132,7 +131,7 @@ package struct ContainerAccess: Sendable {
         async throws(RouteError) -> ContainerUser?
     {
         guard let row = try await self.row(of: recordName, in: container) else { return nil }
-        do { return try ContainerUser(decoding: row.body) } catch { throw .unreadable }
+        do { return try ContainerUser(decoding: row.body) } catch { throw .unreadableRow }
     }
 
     func row(of recordName: String, in container: ContainerReference) async throws(RouteError)
@@ -148,7 +147,9 @@ package struct ContainerAccess: Sendable {
         for entry in try await self.store.list(
             .user, of: IdentityKey.home(container), at: .container(container))
         {
-            guard let user = try? ContainerUser(decoding: entry.row.body) else { throw .unreadable }
+            guard let user = try? ContainerUser(decoding: entry.row.body) else {
+                throw .unreadableRow
+            }
             users.append((String(decoding: entry.name, as: UTF8.self), user))
         }
         return users
@@ -165,7 +166,7 @@ package struct ContainerAccess: Sendable {
         ) { row throws(RouteError) in
             var user = ContainerUser(account: account, firstSeenMilliseconds: now)
             if let row {
-                do { user = try ContainerUser(decoding: row.body) } catch { throw .unreadable }
+                do { user = try ContainerUser(decoding: row.body) } catch { throw .unreadableRow }
             }
             let before = user
             change(&user)

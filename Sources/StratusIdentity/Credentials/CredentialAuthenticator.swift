@@ -1,4 +1,3 @@
-package import StratusCluster
 package import StratusHTTP
 package import StratusModel
 import StratusRecords
@@ -86,8 +85,7 @@ package final class CredentialAuthenticator: Authenticator {
         self.access = ContainerAccess(store: accounts.store)
         self.registry = ContainerRegistry(store: accounts.store, zoneBuckets: zoneBuckets)
         self.sealingKeys = SealingKeyRing(
-            router: accounts.store.router, world: accounts.store.world,
-            keys: accounts.store.keys, feeds: feeds, assets: assets)
+            store: accounts.store, feeds: feeds, assets: assets)
         self.development = development
         self.signInBase = signInBase
         let (world, epoch) = (accounts.store.world, self.ownEpoch)
@@ -465,7 +463,7 @@ package final class CredentialAuthenticator: Authenticator {
             for listed in try await self.access.keys(in: container) {
                 guard let publicKey = ServerPublicKey(der: listed.key.publicKey),
                     let bytes = Hexadecimal.bytes(listed.id)
-                else { throw .unreadable }
+                else { throw .unreadableRow }
                 credentials.keys[listed.id] = Credentials.Key(
                     publicKey: publicKey,
                     userRecordName: self.store.keys.userRecordName(
@@ -525,7 +523,9 @@ package final class CredentialAuthenticator: Authenticator {
                 ], at: token.account.key)
             guard let accountRow = rows[0], let sessionRow = rows[1] else { return nil }
             let account = try Accounts.decode(accountRow)
-            guard let session = try? Session(decoding: sessionRow.body) else { throw .unreadable }
+            guard let session = try? Session(decoding: sessionRow.body) else {
+                throw .unreadableRow
+            }
             guard account.status == .active, session.container == container,
                 session.openedMilliseconds >= account.sessionsValidFromMilliseconds
             else { return nil }

@@ -1,4 +1,4 @@
-package import StratusCluster
+import StratusCluster
 package import StratusModel
 import StratusRecords
 
@@ -35,7 +35,7 @@ extension ContainerKeys {
         let master = try await self.masterVersion(for: container)
         try await self.agreement.require(master)
         let settling =
-            Self.settling.clampedNanoseconds / 1_000_000 + self.store.router.leadMilliseconds
+            Self.settling.clampedNanoseconds / 1_000_000 + self.store.partitions.leadMilliseconds
         var rotating: Rotating?
         try await self.store.update(
             Self.name(of: container), at: .container(container), by: deadline

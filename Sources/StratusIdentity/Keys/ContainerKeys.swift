@@ -1,4 +1,3 @@
-package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
@@ -176,7 +175,7 @@ package final class ContainerKeys: Sendable {
     }
 
     static func decode(_ body: Bytes) throws(RouteError) -> ContainerKeyRow {
-        do { return try ContainerKeyRow(decoding: body) } catch { throw .unreadable }
+        do { return try ContainerKeyRow(decoding: body) } catch { throw .unreadableRow }
     }
 
     func draw(version: UInt32) -> Version {
@@ -234,7 +233,7 @@ package final class ContainerKeys: Sendable {
                 switch error {
                 case .otherKey:
                     throw .refused("master key \(row.master) of this node is another one")
-                case .damaged: throw .unreadable
+                case .damaged: throw .unreadableRow
                 }
             }
         }

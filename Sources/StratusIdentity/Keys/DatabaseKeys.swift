@@ -1,4 +1,4 @@
-package import StratusCluster
+import StratusCluster
 import StratusCoding
 package import StratusModel
 package import StratusRecords
@@ -260,19 +260,24 @@ package final class DatabaseKeys: Sendable {
     private func row(_ database: DatabaseID, version: UInt32?) async throws(RouteError)
         -> DatabaseKey?
     {
-        try await self.store.ask(KeyAsk(database) { $0.version = version })
+        try await self.store.plain.ask(
+            KeyAsk(database) { $0.version = version }, at: .database(database))
     }
 
     /// - Parameter deadline: the time after which it is carried out no more; nil: from now.
     private func submit<Operation: DatabaseOperation<RecordState>>(
         _ operation: Operation, by deadline: Int64?
     ) async throws(RouteError) -> DatabaseKey where Operation.Outcome == DatabaseKey {
-        switch try await self.store.submit(operation, by: deadline) {
-        case .success(let key): return key
-        // Somebody else was faster by a version.
-        case .failure(let refusal) where refusal.reason == .keyMissing:
-            throw .notExecuted(retryAfter: .seconds(1))
-        case .failure(let refusal): throw .refused("\(refusal.reason)")
+        do throws(PartitionError<RequestRefusal>) {
+            return try await self.store.partitions.submit(
+                operation, at: .database(operation.database),
+                as: .system().fixed(by: deadline))
+        } catch {
+            // Somebody else was faster by a version.
+            if case .refused(let refusal) = error, refusal.reason == .keyMissing {
+                throw .notExecuted(retryAfter: .seconds(1))
+            }
+            throw error.map { "\($0.reason)" }
         }
     }
 

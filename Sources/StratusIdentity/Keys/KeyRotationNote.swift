@@ -1,4 +1,3 @@
-package import StratusCluster
 package import StratusModel
 import StratusRecords
 
@@ -62,6 +61,6 @@ package struct KeyRotationNote: Sendable {
     }
 
     private static func decode(_ row: IdentityRow) throws(RouteError) -> KeyRotation {
-        do { return try KeyRotation(decoding: row.body) } catch { throw .unreadable }
+        do { return try KeyRotation(decoding: row.body) } catch { throw .unreadableRow }
     }
 }

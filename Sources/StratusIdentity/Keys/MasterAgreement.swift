@@ -1,4 +1,4 @@
-package import StratusCluster
+import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
@@ -134,7 +134,8 @@ package struct MasterAgreement: Sendable {
         try await self.store.update(Self.row(version), at: Self.home) { row throws(RouteError) in
             let now = self.store.now
             let settling =
-                Self.settling.clampedNanoseconds / 1_000_000 + self.store.router.leadMilliseconds
+                Self.settling.clampedNanoseconds / 1_000_000
+                + self.store.partitions.leadMilliseconds
             leaving = .unknown
             guard let row else { return nil }
             var known = try Self.decode(row)
@@ -192,11 +193,11 @@ package struct MasterAgreement: Sendable {
     }
 
     private static func version(_ name: Bytes) throws(RouteError) -> UInt32 {
-        guard name.count == 4 else { throw .unreadable }
+        guard name.count == 4 else { throw .unreadableRow }
         return name.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
     private static func decode(_ row: IdentityRow) throws(RouteError) -> MasterCheck {
-        do { return try MasterCheck(decoding: row.body) } catch { throw .unreadable }
+        do { return try MasterCheck(decoding: row.body) } catch { throw .unreadableRow }
     }
 }

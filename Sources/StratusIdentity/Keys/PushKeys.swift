@@ -1,4 +1,3 @@
-package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
@@ -120,7 +119,7 @@ package final class PushKeys: Sendable {
                 return try Self.known(rows, ciphers, &parsed)
             } catch { if number == Self.rereadMax { throw error } }
         }
-        throw .unreadable
+        throw .unreadableRow
     }
 
     private func rows(of container: ContainerReference) async throws(RouteError)

@@ -1,4 +1,3 @@
-package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
@@ -49,30 +48,22 @@ package final class SealingKeyRing: Sendable {
         var generation: UInt64 = 0
     }
 
-    private let router: any PartitionRouter
-    private let world: any World
+    private let store: IdentityStore
     private let wrapping: TokenCipher
     /// The ciphers that learn of every change, each with the purpose its keys are derived for.
     private let ciphers: [(purpose: String, cipher: TokenCipher)]
     private let reading = Mutex(Reading())
-    private var store: IdentityStore {
-        IdentityStore(router: self.router, world: self.world, keys: self.keys)
-    }
-    private let keys: IdentityKeys
 
     /// - Parameters:
     ///   - feeds: what sync tokens and markers are sealed with.
     ///   - assets: what upload tickets, receipts and download links are sealed with.
     package init(
-        router: any PartitionRouter, world: any World, keys: IdentityKeys, feeds: TokenCipher?,
-        assets: AssetCiphers? = nil
+        store: IdentityStore, feeds: TokenCipher?, assets: AssetCiphers? = nil
     ) {
-        self.router = router
-        self.world = world
-        self.keys = keys
-        self.wrapping = TokenCipher(key: keys.wrappingKey)
+        self.store = store
+        self.wrapping = TokenCipher(key: store.keys.wrappingKey)
         self.ciphers =
-            [("credentials", keys.cipher)] + (feeds.map { [("feeds", $0)] } ?? [])
+            [("credentials", store.keys.cipher)] + (feeds.map { [("feeds", $0)] } ?? [])
             + (assets?.purposes ?? [])
     }
 
@@ -91,7 +82,7 @@ package final class SealingKeyRing: Sendable {
     /// request does.
     package func keepUp() async throws(RouteError) {
         enum Step { case nothing, behind, now }
-        let now = self.world.now
+        let now = self.store.world.now
         let step = self.reading.withLock { reading -> Step in
             let age = reading.readAt.map { now - $0 } ?? .seconds(3_600)
             if age < Self.lifetime || (reading.isUnderWay && age < Self.grace) { return .nothing }
@@ -118,7 +109,7 @@ package final class SealingKeyRing: Sendable {
     @discardableResult
     package func read() async throws(RouteError) -> [Key] {
         // Before the read: what is learnt is at least as new as this.
-        let start = self.world.now
+        let start = self.store.world.now
         var all = try await self.rows()
         if !all.contains(where: { $0.number == 0 }) {
             all.insert(Key(number: 0, isRevoked: false, madeMilliseconds: 0), at: 0)
@@ -155,7 +146,7 @@ package final class SealingKeyRing: Sendable {
         for listed in try await self.store.list(
             .sealingKey, of: [], at: Self.home, countMax: Self.countMax)
         {
-            guard listed.name.count == 8 else { throw .unreadable }
+            guard listed.name.count == 8 else { throw .unreadableRow }
             let number = listed.name.reduce(0) { $0 << 8 | UInt64($1) }
             all.append(try self.decode(listed.row.body, number))
         }
@@ -254,6 +245,6 @@ package final class SealingKeyRing: Sendable {
                 throw DecodingError(.malformed, at: 0)
             }
             return key
-        } catch { throw .unreadable }
+        } catch { throw .unreadableRow }
     }
 }

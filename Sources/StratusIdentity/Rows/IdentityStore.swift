@@ -3,20 +3,21 @@ package import StratusModel
 package import StratusRecords
 
 /// The rows of people and credentials, wherever their partitions are. Commands and reads go through
-/// the router, like those for all other data that must not be lost.
+/// the client, like those for all other data that must not be lost.
 package struct IdentityStore: Sendable {
-    package let router: any PartitionRouter
-    package let world: any World
+    package let partitions: PartitionClient
     package let keys: IdentityKeys
-    /// How long a caller waits for a partition.
+    /// How long a command may be carried out that was decided by something read before. Other nodes
+    /// count on it before they destroy a key, so no setting changes it.
     package static let patience = Duration.seconds(10)
 
-    package init(router: any PartitionRouter, world: any World, keys: IdentityKeys) {
-        self.router = router
-        self.world = world
+    package init(partitions: PartitionClient, keys: IdentityKeys) {
+        self.partitions = partitions
         self.keys = keys
     }
 
+    package var plain: PlainPartitions { self.partitions.plain }
+    package var world: any World { self.partitions.world }
     package var now: Int64 { self.world.wallMilliseconds }
 
     /// Unpredictable bytes, a multiple of eight of them.
@@ -30,9 +31,9 @@ package struct IdentityStore: Sendable {
     package func rows(_ keys: [IdentityKey], at key: ShardKey) async throws(RouteError)
         -> [IdentityRow?]
     {
-        guard case .rows(let rows) = try await self.ask(.rows(keys), at: key),
+        guard case .rows(let rows) = try await self.plain.ask(IdentityQuery.rows(keys), at: key),
             rows.count == keys.count
-        else { throw .refused("an answer of another kind") }
+        else { throw .otherKind }
         let now = self.now
         return rows.map { $0.flatMap { $0.isLive(at: now) ? $0 : nil } }
     }
@@ -52,9 +53,10 @@ package struct IdentityStore: Sendable {
         while all.count < countMax {
             let limit = min(1_000, countMax - all.count)
             guard
-                case .list(let page) = try await self.ask(
-                    .list(kind, home: home, after: all.last?.name, limit: limit), at: key)
-            else { throw .refused("an answer of another kind") }
+                case .list(let page) = try await self.plain.ask(
+                    IdentityQuery.list(
+                        kind, home: home, after: all.last?.name, limit: limit), at: key)
+            else { throw .otherKind }
             all += page
             if page.count < limit, !Self.isCut(page) { break }
         }
@@ -79,28 +81,18 @@ package struct IdentityStore: Sendable {
             let query = IdentityQuery.list(
                 kind, home: home, after: all.last?.name ?? name, limit: limit - all.count,
                 descending: descending)
-            guard case .list(let page) = try await self.ask(query, at: key) else {
-                throw .refused("an answer of another kind")
+            guard case .list(let page) = try await self.plain.ask(query, at: key) else {
+                throw .otherKind
             }
             all += page
             if descending || all.count >= limit || !Self.isCut(page) { return all }
         }
     }
 
-    private func ask(_ query: IdentityQuery, at key: ShardKey) async throws(RouteError)
-        -> IdentityAnswer
-    {
-        let answer = try await self.router.read(
-            query.enveloped(), at: key, deadline: self.world.now + Self.patience)
-        do { return try IdentityAnswer(decoding: answer.body) } catch {
-            throw .refused("an answer that cannot be read")
-        }
-    }
-
     /// The time after which a command that is submitted now, by a fixed deadline, is carried out no
     /// more.
     package var deadlineMilliseconds: Int64 {
-        self.now + Self.patience.clampedNanoseconds / 1_000_000 + self.router.leadMilliseconds
+        self.now + Self.patience.clampedNanoseconds / 1_000_000 + self.partitions.leadMilliseconds
     }
 
     /// All of the edits or none.
@@ -110,21 +102,8 @@ package struct IdentityStore: Sendable {
     package func submit(
         _ edits: [IdentityCommand.Edit], to key: ShardKey, by deadline: Int64? = nil
     ) async throws(RouteError) -> IdentityOutcome {
-        let command = IdentityCommand(edits).enveloped(
-            identity: self.world.drawIdentity(),
-            deadlineMilliseconds: deadline
-                ?? self.now + Self.patience.clampedNanoseconds / 1_000_000)
-        let outcome = try await self.router.submit(
-            command, to: key, deadline: self.world.now + Self.patience,
-            mayRunLater: deadline == nil)
-        switch outcome.verdict {
-        case .decided: break
-        case .expired: throw .notExecuted(retryAfter: .seconds(1))
-        case .unreadable, .none: throw .refused("the partition cannot read the command")
-        }
-        do { return try IdentityOutcome(decoding: outcome.body) } catch {
-            throw .refused("an outcome that cannot be read")
-        }
+        try await self.plain.submit(
+            IdentityCommand(edits), at: key, as: .system().fixed(by: deadline))
     }
 
     /// Decides over a row and writes what was decided, again where somebody was faster.
@@ -156,5 +135,5 @@ package struct IdentityStore: Sendable {
 
 extension RouteError {
     /// A row that this version cannot read.
-    static let unreadable = RouteError.refused("a row that cannot be read")
+    static var unreadableRow: RouteError { .unreadable("a row that cannot be read") }
 }

@@ -120,7 +120,7 @@ enum PushKeyRow {
             case .pause: known.isPaused = true
             case .token: break
             }
-        } catch { throw .unreadable }
+        } catch { throw .unreadableRow }
     }
 
     private static func signing(

@@ -257,7 +257,7 @@ extension Node {
             return url.hasSuffix("/") ? String(url.dropLast()) : url
         }
         let desk = PushDesk(
-            router: state.router, world: state.world, tokenKey: tokenKey,
+            partitions: state.partitions, tokenKey: tokenKey,
             authenticator: authenticator, keys: keys,
             settings: PushDesk.Settings(
                 productionURL: try url("push.apns.productionURL"),

@@ -18,7 +18,7 @@ import Synchronization
 /// One node: everything that `stratus serve` and `stratus dev` run, put together.
 ///
 /// The way of a request, from the outside in: ``HTTPServer`` → ``ObservedHandler`` →
-/// ``ClientFront`` → ``Gateway`` → ``ClusterRouter`` → ``NodeReplicas``, here or on a peer.
+/// ``ClientFront`` → ``Gateway`` → ``PartitionClient`` → ``ClusterRouter`` → ``NodeReplicas``, here or on a peer.
 /// The administrators' listener has a server, a loop and a handler of its own: it answers while
 /// clients keep every other loop busy.
 ///
@@ -84,7 +84,6 @@ package final class Node: Sendable {
             certificates: peerCertificates, loops: loops)
         let token = try Self.openToken(
             plan, world, try PeerCertificates.secret(settings), shared: cluster.master?.adminToken)
-        let router = cluster.router
         let tokenKey: Bytes
         if let shared = cluster.sharedTokenKey {
             tokenKey = shared
@@ -108,7 +107,7 @@ package final class Node: Sendable {
         let authenticator = CredentialAuthenticator(
             accounts: Accounts(
                 store: IdentityStore(
-                    router: router, world: world, keys: IdentityKeys(master: tokenKey)),
+                    partitions: cluster.partitions, keys: IdentityKeys(master: tokenKey)),
                 hasher: PasswordHasher()),
             development: isOpen ? Self.developmentUsers(settings) : nil,
             signInBase: settings.text("signIn.url"), feeds: feeds, assets: assetCiphers,
@@ -170,10 +169,11 @@ package final class Node: Sendable {
             gateway.liveStreamCountMax = settings.integer("limits.liveStreamCountMax")
             gateway.takesPlainPasswords =
                 settings.bool("client.allowPlain") || settings.bool("development")
+            let limits = NodePlan.limits(settings)
             let kernel = GatewayKernel(
-                router: router, authenticator: authenticator, world: world, keys: databaseKeys,
-                tokenKey: tokenKey, feeds: feeds, settings: gateway,
-                limits: NodePlan.limits(settings), bodies: bodies, answers: cluster.answers,
+                partitions: cluster.partitions(limits), authenticator: authenticator,
+                keys: databaseKeys, tokenKey: tokenKey, feeds: feeds, settings: gateway,
+                limits: limits, bodies: bodies, answers: cluster.answers,
                 polls: polls, log: log)
             let needs = GatewayNeeds(
                 people: people, assets: kit, push: registry, metrics: state.metrics)

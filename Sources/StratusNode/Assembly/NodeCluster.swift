@@ -18,7 +18,9 @@ final class NodeCluster: Sendable {
     let formation: ClusterFormation
     let directory: ClusterDirectory
     let replicas: NodeReplicas
-    let router: ClusterRouter
+    private let router: ClusterRouter
+    /// For the node's own work. The gateway's clients follow its settings.
+    let partitions: PartitionClient
     let follower: ClusterFollower
     /// The recovery that the system partition has yet to hear of.
     let recovery: ClusterRecovery?
@@ -315,6 +317,7 @@ final class NodeCluster: Sendable {
         self.copies = copies
         self.replicas = replicas
         self.router = router
+        self.partitions = PartitionClient(router, in: world, limits: limits)
         self.answers = answers
         self.links = linksMade
         self.sockets = sockets
@@ -346,7 +349,7 @@ final class NodeCluster: Sendable {
         self.master = master
         self.sharedTokenKey =
             master?.key ?? secret.map { ClusterFormation.key(for: "sync tokens", secret: $0) }
-        await copies.begin(replicas, router)
+        await copies.begin(replicas, self.partitions)
         await replicas.start()
     }
 
@@ -615,6 +618,19 @@ final class NodeCluster: Sendable {
             }
         }
     }
+
+    /// A client of the partitions by other limits, or told of what they decide.
+    func partitions(
+        _ limits: Limits, decided: (@Sendable (Outcome) -> Void)? = nil
+    ) -> PartitionClient {
+        PartitionClient(self.router, in: self.world, limits: limits, decided: decided)
+    }
+
+    /// A question for another node itself, whatever it leads.
+    /// - Returns: nil when it did not answer in time.
+    func ask(
+        _ question: NodeQuestion, of node: NodeID, within patience: Duration
+    ) async -> NodeReply? { await self.router.ask(question, of: node, within: patience) }
 
     /// Answers a question about this node the way ``NodeQuestions`` answers others.
     func ownReply(to question: NodeQuestion) async -> NodeReply {

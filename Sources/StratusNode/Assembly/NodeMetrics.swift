@@ -156,7 +156,7 @@ enum NodeMetrics {
         metrics.gauge(
             "stratus_feature_level", "Feature level of the cluster, see `stratusctl upgrade status`"
         ) {
-            Double(cluster.router.level.now.rawValue)
+            Double(cluster.partitions.level.now.rawValue)
         }
         metrics.gauge("stratus_build_feature_level", "Highest feature level that this build reads")
         {

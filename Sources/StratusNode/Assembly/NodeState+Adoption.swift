@@ -54,7 +54,7 @@ extension NodeState {
         guard var look = await adoption.look(at: manifest) else { throw .unavailable }
         let isWanted = look.isWanted
         let orphanAfter =
-            self.world.wallMilliseconds + max(0, self.router.leadMilliseconds)
+            self.world.wallMilliseconds + max(0, self.partitions.leadMilliseconds)
             + Self.adoptionMilliseconds
         var adopted = AdoptedBody(.incomplete)
         var count = 0
@@ -96,46 +96,36 @@ extension NodeState {
     }
 
     private func find(_ find: FindBody, in group: GroupID) async -> BodyAdoption.Finding {
-        let command = RecordCommand.findBody(find).enveloped(
-            container: ContainerReference(container: "stratus.jobs", environment: .production),
-            identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds
-                + Self.adoptionPatience.clampedNanoseconds / 1_000_000, schemaVersion: 0,
-            principal: Principal(kind: .system))
-        do {
-            let outcome = try await self.router.submit(
-                command, to: group, deadline: self.world.now + Self.adoptionPatience)
-            guard case .decided = outcome.verdict,
-                case .bodyFound(let isThere) = try RecordOutcome(
-                    decoding: outcome.body, detail: outcome.detail)
+        do throws(RouteError) {
+            guard
+                case .bodyFound(let isThere) = try await self.partitions.plain.submit(
+                    RecordCommand.findBody(find), at: group, within: Self.adoptionPatience)
             else { return .failed }
             return isThere ? .found : .gone
-        } catch let error as RouteError {
+        } catch {
             // It may be done twice: the second finds that the first has done it.
             switch error {
             case .notExecuted, .outcomeUnknown: return .again
-            case .upgrading, .refused: return .failed
+            case .upgrading, .refused, .unreadable: return .failed
             }
-        } catch { return .failed }
+        }
     }
 
     private func manifests(of bodies: [BodyID], in group: GroupID)
         async throws(NodeControlFailure) -> [BodyManifest?]
     {
-        guard self.router.hasPartition(group) else { throw .refused("there is no such partition") }
-        let query = RecordQuery(
-            principal: Principal(kind: .system), .bodies(BodiesAsk(bodies)))
-        do {
-            let answer = try await self.router.read(
-                query.enveloped(), at: group, deadline: self.world.now + Self.adoptionPatience)
-            guard case .bodies(let found) = try RecordAnswer(decoding: answer.body),
-                !found.bodies.isEmpty, found.bodies.count <= bodies.count
-            else { throw NodeControlFailure.failed("an unexpected answer about bodies") }
-            return found.bodies
-        } catch let failure as NodeControlFailure {
-            throw failure
-        } catch is RouteError {
-            throw .unavailable
-        } catch { throw .failed(String(describing: error)) }
+        guard self.partitions.hasPartition(group) else {
+            throw .refused("there is no such partition")
+        }
+        let answer: RecordAnswer
+        do throws(RouteError) {
+            answer = try await self.partitions.plain.ask(
+                RecordQuery.Ask.bodies(BodiesAsk(bodies)), at: group,
+                as: .system(until: self.world.now + Self.adoptionPatience))
+        } catch { throw .unavailable }
+        guard case .bodies(let found) = answer, !found.bodies.isEmpty,
+            found.bodies.count <= bodies.count
+        else { throw .failed("an unexpected answer about bodies") }
+        return found.bodies
     }
 }

@@ -9,41 +9,32 @@ import StratusRuntime
 extension NodeState {
     private static let patience = Duration.seconds(10)
 
+    private static func caller(_ container: ContainerReference? = nil) -> Caller {
+        Caller(Principal(kind: .administrator), in: container)
+    }
+
     func schema(of container: ContainerReference) async throws(NodeControlFailure) -> Schema {
-        let query = RecordQuery(
-            principal: Principal(kind: .administrator), .schema(container))
-        do {
-            let answer = try await self.router.read(
-                query.enveloped(), at: .container(container),
-                deadline: self.world.now + Self.patience)
-            guard case .schema(let schema) = try RecordAnswer(decoding: answer.body) else {
-                throw NodeControlFailure.failed("an unexpected answer about the schema")
-            }
+        do throws(RouteError) {
+            guard
+                case .schema(let schema) = try await self.partitions.plain.ask(
+                    RecordQuery.Ask.schema(container), at: .container(container),
+                    as: Self.caller(), within: Self.patience)
+            else { throw .otherKind }
             return schema ?? Schema()
-        } catch let failure as NodeControlFailure {
-            throw failure
-        } catch let error as RouteError {
-            throw Self.failure(error)
-        } catch { throw .failed(String(describing: error)) }
+        } catch { throw Self.failure(error) }
     }
 
     func install(_ schema: Schema, of container: ContainerReference)
         async throws(NodeControlFailure)
     {
-        let command = RecordCommand.schema(.install(schema)).enveloped(
-            container: container, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
-            schemaVersion: schema.version, principal: Principal(kind: .administrator))
-        var reason: String?
-        do throws(RouteError) {
-            let outcome = try await self.router.submit(
-                command, to: .container(container), deadline: self.world.now + Self.patience)
-            guard outcome.verdict == .decided,
-                let decided = try? RecordOutcome(decoding: outcome.body, detail: [])
-            else { throw RouteError.outcomeUnknown }
-            if case .refused(let refusal) = decided { reason = refusal.subject }
-        } catch { throw Self.failure(error) }
-        if let reason { throw .refused(reason) }
+        do throws(PartitionError<RequestRefusal>) {
+            _ = try await self.partitions.submit(
+                RecordCommand.schema(.install(schema)), at: .container(container),
+                as: Self.caller(container), schemaVersion: schema.version, within: Self.patience)
+        } catch {
+            if case .refused(let refusal) = error { throw .refused(refusal.subject) }
+            throw Self.failure(RouteError(error))
+        }
         // If two callers replace the same version at once, both hear its successor's number. Only
         // the schema that is stored now shows who won.
         guard try await self.schema(of: container) == schema else { throw .overtaken }
@@ -53,7 +44,7 @@ extension NodeState {
         switch error {
         case .notExecuted, .upgrading: .unavailable
         case .outcomeUnknown: .outcomeUnknown
-        case .refused(let reason): .failed(reason)
+        case .refused(let reason), .unreadable(let reason): .failed(reason)
         }
     }
 }

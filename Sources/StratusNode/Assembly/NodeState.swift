@@ -16,7 +16,7 @@ final class NodeState: NodeControl {
     let health: Health
     let world: RealWorld
     let cluster: NodeCluster
-    var router: ClusterRouter { self.cluster.router }
+    var partitions: PartitionClient { self.cluster.partitions }
     /// The settings in force: what was read last, less what needs a restart.
     let settings: Mutex<ConfigurationSettings>
     let mended: MendedCount
@@ -73,8 +73,8 @@ final class NodeState: NodeControl {
     /// Continues what commands left to be done, slice by slice.
     func runJobs() -> Task<Void, Never> {
         let jobs = JobRunner(
-            replicas: self.cluster.replicas, router: self.router, world: self.world,
-            decided: { [mended] in mended.note($0) })
+            replicas: self.cluster.replicas,
+            partitions: self.cluster.partitions(Limits()) { [mended] in mended.note($0) })
         return Task {
             while !Task.isCancelled {
                 let pause = await jobs.step()
@@ -87,13 +87,13 @@ final class NodeState: NodeControl {
     func runMail() -> Task<Void, Never> {
         let log = self.log
         let carrier = MailCarrier(
-            replicas: self.cluster.replicas, router: self.router, in: self.world,
-            watch: self.cluster.mail,
+            replicas: self.cluster.replicas,
+            partitions: self.cluster.partitions(Limits()) { [mended] in mended.note($0) },
+            in: self.world, watch: self.cluster.mail,
             alarm: { route, trouble in
                 log.error(
                     "mail", ["route": .describing(route), "reason": .text("\(trouble)")])
             },
-            decided: { [mended] in mended.note($0) },
             sleep: { [world] time in
                 try? await Task.sleep(for: max(.zero, time - world.now))
             })

@@ -17,11 +17,8 @@ extension SystemPartition {
     }
 
     func change(_ command: SystemCommand) async throws(NodeControlFailure) -> SystemOutcome {
-        let envelope = command.enveloped(
-            identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
-            principal: Principal(kind: .administrator))
-        guard let outcome = await self.submit(envelope) else { throw .outcomeUnknown }
+        let caller = Caller(Principal(kind: .administrator))
+        guard let outcome = await self.submit(command, as: caller) else { throw .outcomeUnknown }
         if case .done(let revision) = outcome { await self.cluster.follower.heard(of: revision) }
         return outcome
     }
@@ -41,7 +38,7 @@ extension SystemPartition {
     func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply? {
         if node == self.node { return await self.cluster.ownReply(to: question) }
         // What is said for support is longer than any other answer.
-        return await self.cluster.router.ask(
+        return await self.cluster.ask(
             question, of: node, within: .seconds(question == .support ? 8 : 2))
     }
 
@@ -52,10 +49,7 @@ extension SystemPartition {
             id: NodeID(0), state: .joining, name: join.name, address: join.address,
             weight: min(join.weight, PlacementNode.weightMax), rack: join.rack,
             featureLevel: join.featureLevel, key: fingerprint)
-        let command = SystemCommand.join(node, tokenHash: SHA256.hash(join.token)).enveloped(
-            identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 8_000,
-            principal: Principal(kind: .system))
+        let command = SystemCommand.join(node, tokenHash: SHA256.hash(join.token))
         switch await self.submit(command) {
         case .joined(let id, let revision)?:
             await self.cluster.follower.heard(of: revision)

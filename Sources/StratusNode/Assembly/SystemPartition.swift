@@ -13,7 +13,7 @@ struct SystemPartition: ClusterControl {
     private static let pauseMax = Duration.seconds(10)
 
     private let replicas: NodeReplicas
-    private let router: ClusterRouter
+    private let partitions: PartitionClient
     let world: RealWorld
     let log: Log
     private let health: Health
@@ -30,7 +30,7 @@ struct SystemPartition: ClusterControl {
         guard ClusterPeers.isClustered(settings) else { return nil }
         self.cluster = cluster
         self.replicas = cluster.replicas
-        self.router = cluster.router
+        self.partitions = cluster.partitions
         self.world = world
         self.log = log
         self.health = health
@@ -78,11 +78,11 @@ struct SystemPartition: ClusterControl {
             var pause = Self.pause
             // The same identity every time: however often it arrives, it is applied once.
             let deadline = self.world.wallMilliseconds + 20 * 60 * 1_000
-            let envelope = command.enveloped(
-                identity: self.world.drawIdentity(), deadlineMilliseconds: deadline,
-                principal: Principal(kind: .system))
+            let identity = self.world.drawIdentity()
+            var caller = Caller.system()
+            caller.deadlineMilliseconds = deadline
             while !Task.isCancelled {
-                if let outcome = await self.submit(envelope) {
+                if let outcome = await self.submit(command, as: caller, identity: identity) {
                     if case .form = command {
                         if !wasFormed { self.logFormation() }
                         self.health.clear("formation")
@@ -132,10 +132,6 @@ struct SystemPartition: ClusterControl {
                 guard view.settings.featureLevel < FeatureLevel.build.rawValue else { return }
                 if view.lagging(behind: .build).isEmpty {
                     let command = SystemCommand.raiseFeatureLevel(FeatureLevel.build.rawValue)
-                        .enveloped(
-                            identity: self.world.drawIdentity(),
-                            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
-                            principal: Principal(kind: .system))
                     if case .done(let revision)? = await self.submit(command) {
                         return await self.cluster.follower.heard(of: revision)
                     }
@@ -172,12 +168,12 @@ struct SystemPartition: ClusterControl {
         }
     }
 
-    func submit(_ command: Command) async -> SystemOutcome? {
-        do throws(RouteError) {
-            let outcome = try await self.router.submit(
-                command, to: .system, deadline: self.world.now + Self.patience)
-            return try? SystemOutcome(decoding: outcome.body)
-        } catch { return nil }
+    /// - Returns: nil when it is not known what became of it.
+    func submit(
+        _ command: SystemCommand, as caller: Caller = .system(), identity: RequestIdentity? = nil
+    ) async -> SystemOutcome? {
+        try? await self.partitions.submit(
+            command, at: .system, as: caller, identity: identity, within: Self.patience)
     }
 
     private func refused(_ refusal: SystemRefusal) {
@@ -196,13 +192,15 @@ struct SystemPartition: ClusterControl {
         let last = self.cluster.directory.view
         // Nobody answers a node that was removed; it knows that much itself.
         if last.node(self.node)?.isMember == false { return last }
-        let query = Query(kind: .system, body: SystemQuery.view.encoded())
-        let answer: QueryAnswer
+        let answer: SystemAnswer
         do throws(RouteError) {
-            answer = try await self.router.read(
-                query, at: .system, deadline: self.world.now + patience)
-        } catch { throw .unavailable }
-        guard case .view(let view)? = try? SystemAnswer(decoding: answer.body) else {
+            answer = try await self.partitions.ask(
+                SystemQuery.view, at: .system, as: .system(), within: patience)
+        } catch {
+            if case .unreadable(let why) = error { throw .failed(why) }
+            throw .unavailable
+        }
+        guard case .view(let view) = answer else {
             throw .failed("the system partition's answer cannot be read")
         }
         return view

@@ -65,7 +65,7 @@ final class NodeCopies: Sendable {
     /// What is made after the keeper.
     private final class Others: Sendable {
         let replicas = Mutex<NodeReplicas?>(nil)
-        let router = Mutex<ClusterRouter?>(nil)
+        let partitions = Mutex<PartitionClient?>(nil)
         let courier = Mutex<CopyCourier?>(nil)
     }
 
@@ -98,8 +98,8 @@ final class NodeCopies: Sendable {
             },
             makeDurable: { group in others.replicas.withLock { $0 }?.makeDurable(group) },
             touch: { group in
-                guard let router = others.router.withLock({ $0 }) else { return }
-                Task { await Self.touch(group, router, world) }
+                // An empty slice of jobs: an entry whose time is now.
+                Self.submit(.continueJobs(ContinueJobs(budget: 1)), at: group, others)
             },
             hasRoom: {
                 guard let space = try? files.space() else { return false }
@@ -133,8 +133,7 @@ final class NodeCopies: Sendable {
                 others.replicas.withLock { $0 }?.leader(of: group) == own
             }
             setup.loseBody = { group, body in
-                guard let router = others.router.withLock({ $0 }) else { return }
-                Task { await Self.submit(.loseBody(LoseBody(body: body)), group, router, world) }
+                Self.submit(.loseBody(LoseBody(body: body)), at: group, others)
             }
         }
         let keeper = CopyKeeper(
@@ -195,9 +194,9 @@ final class NodeCopies: Sendable {
         self.settings.withLock { $0 = Rates(settings) }
     }
 
-    func begin(_ replicas: NodeReplicas, _ router: ClusterRouter) async {
+    func begin(_ replicas: NodeReplicas, _ partitions: PartitionClient) async {
         self.others.replicas.withLock { $0 = replicas }
-        self.others.router.withLock { $0 = router }
+        self.others.partitions.withLock { $0 = partitions }
         await self.keeper.start()
         let (keeper, courier) = (self.keeper, self.courier)
         self.ticking.withLock {
@@ -273,23 +272,13 @@ final class NodeCopies: Sendable {
         }
     }
 
-    /// An empty slice of jobs: an entry whose time is now.
-    private static func touch(_ group: GroupID, _ router: ClusterRouter, _ world: RealWorld) async {
-        await self.submit(.continueJobs(ContinueJobs(budget: 1)), group, router, world)
-    }
-
     /// What is not carried out is asked for again by the keeper.
-    private static func submit(
-        _ command: RecordCommand, _ group: GroupID, _ router: ClusterRouter, _ world: RealWorld
-    ) async {
-        let command = command.enveloped(
-            container: ContainerReference(
-                container: "stratus.jobs", environment: .production),
-            identity: world.drawIdentity(),
-            deadlineMilliseconds: world.wallMilliseconds + 10_000, schemaVersion: 0,
-            principal: Principal(kind: .system))
-        _ = try? await router.submit(
-            command, to: group, deadline: world.now + .seconds(10))
+    private static func submit(_ command: RecordCommand, at group: GroupID, _ others: Others) {
+        guard let partitions = others.partitions.withLock({ $0 }) else { return }
+        Task {
+            _ = try? await partitions.submit(
+                command, at: group, as: .system(), within: .seconds(10))
+        }
     }
 
     func stop() async {
@@ -300,7 +289,7 @@ final class NodeCopies: Sendable {
         self.courier?.stop()
         for task in ticking { await task.value }
         self.others.replicas.withLock { $0 = nil }
-        self.others.router.withLock { $0 = nil }
+        self.others.partitions.withLock { $0 = nil }
         self.others.courier.withLock { $0 = nil }
     }
 

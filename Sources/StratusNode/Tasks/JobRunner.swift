@@ -1,5 +1,5 @@
 package import StratusCluster
-package import StratusModel
+import StratusModel
 import StratusRecords
 
 /// Continues the work that commands left behind: purging deleted zones, long cascades, old
@@ -15,23 +15,16 @@ package struct JobRunner: Sendable {
     private static let breath = Duration.milliseconds(5)
     /// Between looks when there is nothing to do, or when the partition cannot be asked.
     private static let patience = Duration.milliseconds(500)
+    /// How long a slice may wait for its turn, and how long one that only makes room.
+    private static let slice = Duration.seconds(10)
+    private static let forgetting = Duration.seconds(2)
 
     private let replicas: NodeReplicas
-    private let router: ClusterRouter
-    private let world: any World
-    private let decided: @Sendable (Outcome) -> Void
-    /// The system's own work belongs to no container; a command has to name one.
-    private let place = ContainerReference(container: "stratus.jobs", environment: .production)
+    private let partitions: PartitionClient
 
-    /// - Parameter decided: what a partition said to a slice.
-    package init(
-        replicas: NodeReplicas, router: ClusterRouter, world: any World,
-        decided: @escaping @Sendable (Outcome) -> Void = { _ in }
-    ) {
+    package init(replicas: NodeReplicas, partitions: PartitionClient) {
         self.replicas = replicas
-        self.router = router
-        self.world = world
-        self.decided = decided
+        self.partitions = partitions
     }
 
     /// Carries out one slice in each partition that is led here and has a job waiting. It looks
@@ -50,20 +43,16 @@ package struct JobRunner: Sendable {
 
     /// A slice of them. Whether some remain shows at the next look.
     private func forgetOutcomes(in group: GroupID) async {
-        let command = RecordCommand.forgetOutcomes.enveloped(
-            container: self.place, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,
-            principal: Principal(kind: .system))
         // The next look tries it again, and others wait for this one.
-        _ = try? await self.router.submit(
-            command, to: group, deadline: self.world.now + .seconds(2))
+        _ = try? await self.partitions.submit(
+            RecordCommand.forgetOutcomes, at: group, as: .system(), within: Self.forgetting)
     }
 
     /// - Returns: whether a slice was carried out.
     private func step(_ group: GroupID) async -> Bool {
-        let principal = Principal(kind: .system)
         let query = RecordQuery(
-            principal: principal, .work(asOf: self.world.wallMilliseconds)
+            principal: Principal(kind: .system),
+            .work(asOf: self.partitions.world.wallMilliseconds)
         ).enveloped()
         // The state applied here is near enough: the command decides over the rows of its own
         // moment.
@@ -73,14 +62,10 @@ package struct JobRunner: Sendable {
         // Nothing that is applied will say that its time has come.
         if willWait { await self.replicas.lookAgain(at: group) }
         guard isWaiting else { return false }
-        let command = RecordCommand.continueJobs(ContinueJobs(budget: Self.budget)).enveloped(
-            container: self.place, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,
-            principal: principal)
-        do throws(RouteError) {
-            let outcome = try await self.router.submit(
-                command, to: group, deadline: self.world.now + .seconds(10))
-            self.decided(outcome)
+        do throws(PartitionError<RequestRefusal>) {
+            _ = try await self.partitions.submit(
+                RecordCommand.continueJobs(ContinueJobs(budget: Self.budget)), at: group,
+                as: .system(), within: Self.slice)
             return true
         } catch {
             // The partition is busy or led elsewhere by now; its new leader looks for jobs itself.

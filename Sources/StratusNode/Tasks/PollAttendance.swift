@@ -47,13 +47,12 @@ final class PollAttendance: PollObserver {
     }
 
     convenience init(_ polls: HeldPolls, _ cluster: NodeCluster, in world: any World) {
-        let router = cluster.router
         self.init(
             polls, of: cluster.replicas.node,
             others: { [directory = cluster.directory] in directory.peers.map(\.node) },
             now: { world.now },
             send: { question, node in
-                await router.ask(question, of: node, within: Self.patience) == .done(true)
+                await cluster.ask(question, of: node, within: Self.patience) == .done(true)
             })
     }
 

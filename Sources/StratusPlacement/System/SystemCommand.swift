@@ -222,15 +222,15 @@ extension SystemCommand {
         default: throw DecodingError(.malformed, at: 1)
         }
     }
+}
 
-    /// In the envelope the system group's log carries. No container is meant.
-    package func enveloped(
-        identity: RequestIdentity, deadlineMilliseconds: Int64, principal: Principal
-    ) -> Command {
-        Command(
-            kind: .system, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
-            container: ContainerReference(container: "", environment: .production),
-            schemaVersion: 0, principal: principal, body: self.encoded())
+/// No container is meant by it, and its refusals are outcomes.
+extension SystemCommand: Submittable {
+    package typealias Refusal = String
+    package static var family: Command.Kind { .system }
+
+    package static func outcome(decoding body: Bytes, detail: Bytes) throws -> SystemOutcome {
+        try SystemOutcome(decoding: body)
     }
 }
 

@@ -54,6 +54,17 @@ package struct NoticePage: Sendable, Equatable {
     package var notices: [Notice]
 }
 
+extension SystemQuery: Askable {
+    package typealias Refusal = String
+    package static var family: Command.Kind { .system }
+
+    package func encoded(as principal: Principal) -> Bytes { self.encoded() }
+
+    package static func answer(decoding body: Bytes) throws -> SystemAnswer {
+        try SystemAnswer(decoding: body)
+    }
+}
+
 extension SystemQuery {
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 16)

@@ -39,13 +39,15 @@ package struct IdentityCommand: Sendable, Equatable {
     package var edits: [Edit]
 
     package init(_ edits: [Edit]) { self.edits = edits }
+}
 
-    /// The envelope around this command. Rows of who is asking belong to no container's schema.
-    package func enveloped(identity: RequestIdentity, deadlineMilliseconds: Int64) -> Command {
-        Command(
-            kind: .identity, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
-            container: ContainerReference(container: "", environment: .production),
-            schemaVersion: 0, principal: Principal(kind: .system), body: self.encoded())
+/// Rows of who is asking belong to no container's schema.
+extension IdentityCommand: Submittable {
+    package typealias Refusal = String
+    package static var family: Command.Kind { .identity }
+
+    package static func outcome(decoding body: Bytes, detail: Bytes) throws -> IdentityOutcome {
+        try IdentityOutcome(decoding: body)
     }
 }
 
@@ -70,6 +72,17 @@ package enum IdentityQuery: Sendable, Equatable {
     package static let listSizeMax = 1 << 20
 
     package func enveloped() -> Query { Query(kind: .identity, body: self.encoded()) }
+}
+
+extension IdentityQuery: Askable {
+    package typealias Refusal = String
+    package static var family: Command.Kind { .identity }
+
+    package func encoded(as principal: Principal) -> Bytes { self.encoded() }
+
+    package static func answer(decoding body: Bytes) throws -> IdentityAnswer {
+        try IdentityAnswer(decoding: body)
+    }
 }
 
 package enum IdentityAnswer: Sendable, Equatable {

@@ -159,15 +159,17 @@ package struct EraseDatabase: Sendable, Equatable {
     }
 }
 
-extension RecordCommand {
-    /// The envelope around this command.
-    package func enveloped(
-        container: ContainerReference, identity: RequestIdentity, deadlineMilliseconds: Int64,
-        schemaVersion: UInt64, principal: Principal
-    ) -> Command {
-        Command(
-            kind: .records, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
-            container: container, schemaVersion: schemaVersion, principal: principal,
-            body: self.encoded())
+extension RecordCommand: Submittable {
+    package static var family: Command.Kind { .records }
+    package static let place = ContainerReference(
+        container: "stratus.jobs", environment: .production)
+    package var namedDatabase: DatabaseID? { self.database }
+
+    package static func outcome(decoding body: Bytes, detail: Bytes) throws -> RecordOutcome {
+        let outcome = try RecordOutcome(decoding: body, detail: detail)
+        if case .refused(let refusal) = outcome { throw PartitionError.refused(refusal) }
+        return outcome
     }
+
+    package typealias Refusal = RequestRefusal
 }

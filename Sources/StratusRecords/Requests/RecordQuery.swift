@@ -62,6 +62,21 @@ package struct RecordQuery: Sendable, Equatable {
     package func enveloped() -> Query { Query(kind: .records, body: self.encoded()) }
 }
 
+extension RecordQuery.Ask: Askable {
+    package typealias Refusal = RequestRefusal
+    package static var family: Command.Kind { .records }
+
+    package func encoded(as principal: Principal) -> Bytes {
+        RecordQuery(principal: principal, self).encoded()
+    }
+
+    package static func answer(decoding body: Bytes) throws -> RecordAnswer {
+        let answer = try RecordAnswer(decoding: body)
+        if case .refused(let refusal) = answer { throw PartitionError.refused(refusal) }
+        return answer
+    }
+}
+
 /// `records/lookup`: names in one zone.
 package struct RecordLookup: Sendable, Equatable {
     package var database: DatabaseID

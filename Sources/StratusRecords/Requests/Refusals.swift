@@ -172,3 +172,7 @@ extension RequestRefusal: FormValue, Error {
         try form.lay(&self.subject)
     }
 }
+
+extension RequestRefusal: CustomStringConvertible {
+    package var description: String { "\(self.reason)" }
+}

@@ -5,7 +5,8 @@ package import StratusModel
 ///
 /// What must be said of every operation has no default. An operation on a database is a
 /// ``DatabaseOperation``.
-package protocol PartitionOperation<State>: FormValue, FixedLevel, Sendable {
+package protocol PartitionOperation<State>: FormValue, FixedLevel, Submittable
+where Response == Outcome, Refusal == State.Refusal {
     associatedtype State: OperationState
     associatedtype Outcome: FormValue & Sendable
     /// Its number in the registry, for ever.
@@ -43,6 +44,7 @@ package struct OperationHead: Sendable, Equatable {
 extension PartitionOperation {
     package static var level: FeatureLevel { .one }
     package var head: OperationHead { OperationHead() }
+    package var namedDatabase: DatabaseID? { self.head.database }
     package mutating func take(_ head: OperationHead) -> Bool { head == OperationHead() }
 }
 
@@ -105,20 +107,6 @@ extension PartitionOperation {
         try self.lay(in: &reader)
     }
 
-    /// The envelope around this operation.
-    package func enveloped(
-        container: ContainerReference, identity: RequestIdentity, deadlineMilliseconds: Int64,
-        schemaVersion: UInt64 = 0, principal: Principal
-    ) -> Command {
-        if let database = self.head.database {
-            precondition(database.container == container, "a database of another container")
-        }
-        return Command(
-            kind: State.kind, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
-            container: container, schemaVersion: schemaVersion, principal: principal,
-            body: self.encoded())
-    }
-
     package static func encoded(_ result: Result<Outcome, State.Refusal>) -> Bytes {
         Reply.encoded(result, to: Self.number)
     }
@@ -128,4 +116,10 @@ extension PartitionOperation {
     package static func result(decoding body: Bytes) throws(DecodingError)
         -> Result<Outcome, State.Refusal>
     { try Reply.result(decoding: body, to: Self.number) }
+
+    package static var family: Command.Kind { State.kind }
+
+    package static func outcome(decoding body: Bytes, detail: Bytes) throws -> Outcome {
+        try Self.result(decoding: body).mapError { PartitionError.refused($0) }.get()
+    }
 }

@@ -5,7 +5,8 @@ package import StratusModel
 /// ``SingleQuestion`` or a ``PointQuestion``.
 ///
 /// What must be said of every question has no default.
-package protocol PartitionQuestion<State>: FormValue, FixedLevel, Sendable {
+package protocol PartitionQuestion<State>: FormValue, FixedLevel, Askable
+where Response == Answer, Refusal == State.Refusal {
     associatedtype State: OperationState
     associatedtype Answer: FormValue & Sendable
     /// Its number in the registry, for ever.
@@ -109,4 +110,10 @@ extension PartitionQuestion {
     package static func result(decoding body: Bytes) throws(DecodingError)
         -> Result<Answer, State.Refusal>
     { try Reply.result(decoding: body, to: Self.number) }
+
+    package static var family: Command.Kind { State.kind }
+
+    package static func answer(decoding body: Bytes) throws -> Answer {
+        try Self.result(decoding: body).mapError { PartitionError.refused($0) }.get()
+    }
 }

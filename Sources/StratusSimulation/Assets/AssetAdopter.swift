@@ -14,8 +14,8 @@ extension AssetWorker {
         guard !bodies.isEmpty else { return }
         let body = bodies[self.assets.draw(bodies.count)]
         guard
-            case .decided(.bodyLost(true)) = await self.submit(
-                .loseBody(LoseBody(body: body)), in: group, as: RecordWorld.system)
+            case .success(.bodyLost(true)) = await self.submit(
+                RecordCommand.loseBody(LoseBody(body: body)), in: group)
         else { return }
         self.assets.count("bodies lost by hand")
         for node in self.life.simulation.nodes where self.assets.draw(3) > 0 {
@@ -32,7 +32,8 @@ extension AssetWorker {
         guard let content = self.assets.contents[body],
             let courier = self.life.node.assets?.courier,
             let position = self.life.node.partitions[group]?.store.appliedPosition,
-            case .bodies(let found)? = await self.read(.bodies(BodiesAsk([body])), of: group),
+            case .bodies(let found)? = await self.read(
+                RecordQuery.Ask.bodies(BodiesAsk([body])), of: group),
             let manifest = found.bodies.first ?? nil, manifest.isLost
         else { return }
         let (life, world) = (self.life, self.world)
@@ -78,10 +79,10 @@ extension AssetWorker {
     }
 
     private func find(_ find: FindBody, in group: GroupID) async -> BodyAdoption.Finding {
-        switch await self.submit(.findBody(find), in: group, as: RecordWorld.system) {
-        case .decided(.bodyFound(let isThere)): isThere ? .found : .gone
-        case .notExecuted: .again
-        case .decided, .unknown: .failed
+        switch await self.submit(RecordCommand.findBody(find), in: group) {
+        case .success(.bodyFound(let isThere)): isThere ? .found : .gone
+        case .failure(.notExecuted): .again
+        case .success, .failure: .failed
         }
     }
 }

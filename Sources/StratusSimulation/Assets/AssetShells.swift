@@ -19,7 +19,8 @@ final class AssetShells: ProcessPart, @unchecked Sendable {
     private let inbox: KeeperInbox
     /// The last entry of which the keeper was told everything.
     private(set) var told: [GroupID: (index: LogIndex, milliseconds: Int64)] = [:]
-    let asks: PeerAsks
+    private let asks: PeerAsks
+    let partitions: PartitionClient
     /// The stores that the keeper has open.
     private var stores: [GroupID: WeakCopies] = [:]
 
@@ -77,6 +78,7 @@ final class AssetShells: ProcessPart, @unchecked Sendable {
         self.life = life
         let assets = life.simulation.assets
         self.asks = PeerAsks(life) { assets?.draw($0) ?? 0 }
+        self.partitions = PartitionClient(self.asks, in: life.node.world)
         self.inbox = inbox
         self.keeper = CopyKeeper(setup, inbox: inbox, compactionRate: 0, on: life.executor)
         self.courier = CopyCourier(
@@ -166,8 +168,9 @@ final class AssetShells: ProcessPart, @unchecked Sendable {
 
     private func continueJobs(in group: GroupID) async {
         let world = self.life.node.world
-        let command = AssetWorld.command(
-            .continueJobs(.init(budget: 100)), as: RecordWorld.system, in: world)
+        let command = RecordCommand.continueJobs(.init(budget: 100)).enveloped(
+            identity: world.drawIdentity(),
+            deadlineMilliseconds: world.wallMilliseconds + 8_000)
         _ = await self.asks.ask(
             .command(command), of: group, at: self.life.node.id, patience: .seconds(1))
     }

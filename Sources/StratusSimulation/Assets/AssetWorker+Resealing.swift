@@ -24,7 +24,7 @@ extension AssetWorker {
             $0.version = version
             $0.key = AssetWorld.key
         }
-        guard case .decided(.success(let key)) = await self.submit(put, in: group) else { return }
+        guard case .success(let key) = await self.submit(put, in: group) else { return }
         self.assets.noteKey(key.version, of: group)
     }
 
@@ -64,16 +64,16 @@ extension AssetWorker {
             size: old.size, chunkSize: old.chunkSize, keyVersion: version, chunks: chunks,
             orphanAfterMilliseconds: orphanAfter, storers: storers)
         for _ in 0..<4 {
-            switch await self.submit(.replaceBody(replace), in: group, as: RecordWorld.system) {
-            case .decided(.bodyReplaced(.replaced)):
+            switch await self.submit(RecordCommand.replaceBody(replace), in: group) {
+            case .success(.bodyReplaced(.replaced)):
                 self.assets.count("bodies replaced")
                 return await self.retireKeys(below: old.keyVersion, in: group)
-            case .notExecuted:
+            case .failure(.notExecuted):
                 if isHasty { return self.assets.count("hasty replacements refused") }
                 replace.storers = await self.confirm(body, chunks.count, in: group, by: courier)
-            case .decided(.bodyReplaced(let why)):
+            case .success(.bodyReplaced(let why)):
                 return self.assets.count("bodies not replaced: \(why)")
-            case .decided, .unknown: return self.assets.count("bodies perhaps replaced")
+            case .success, .failure: return self.assets.count("bodies perhaps replaced")
             }
         }
     }
@@ -91,7 +91,7 @@ extension AssetWorker {
             after = page.next
         } while after != nil
         let retire = RetireKeys(AssetWorld.database) { $0.below = version }
-        guard case .decided(.success) = await self.submit(retire, in: group) else { return }
+        guard case .success = await self.submit(retire, in: group) else { return }
         self.assets.count("keys retired")
     }
 }

@@ -138,19 +138,20 @@ struct AssetWorker: Sendable {
     {
         var pin = first
         for _ in 0..<4 {
-            switch await self.submit(.pinAsset(pin), in: group, as: RecordWorld.users[0]) {
-            case .decided(.pinned(let pinned)):
+            switch await self.submit(
+                RecordCommand.pinAsset(pin), in: group, as: RecordWorld.users[0])
+            {
+            case .success(.pinned(let pinned)):
                 return pinned
-            case .decided(.refused(let refusal)) where refusal.reason == .keyMissing:
+            case .failure(.refused(let refusal)) where refusal.reason == .keyMissing:
                 await self.findKey(of: group)
                 // The mark of a chunk says no key, so the body need not be sealed anew.
                 pin.keyVersion = self.assets.keyVersion(of: group)
-            case .notExecuted:
+            case .failure(.notExecuted):
                 self.assets.count("storers asked again")
                 pin.storers = await self.confirm(
                     pin.body, pin.chunks.count, in: group, by: courier)
-            case .decided: return nil
-            case .unknown: return nil
+            case .success, .failure: return nil
             }
         }
         return nil
@@ -185,8 +186,8 @@ struct AssetWorker: Sendable {
             drawnIncarnation: ZoneIncarnation(self.world.random()), operations: [operation])
         modify.resolvesAssets = !operation.kind.isDelete
         guard
-            case .decided(.records(let modified)) = await self.submit(
-                .modifyRecords(modify), in: group, as: RecordWorld.users[0])
+            case .success(.records(let modified)) = await self.submit(
+                RecordCommand.modifyRecords(modify), in: group, as: RecordWorld.users[0])
         else { return }
         if case .refused? = modified.results.first {
             self.assets.count("\(what) refused")
@@ -213,7 +214,7 @@ struct AssetWorker: Sendable {
     func find(_ name: String, of group: GroupID) async -> (AssetReference, StoredAsset)? {
         guard let (first, reference) = await self.record(name, of: group),
             let asset = reference.asset,
-            case .asset(let found)? = await self.read(.asset(asset), of: group)
+            case .asset(let found)? = await self.read(RecordQuery.Ask.asset(asset), of: group)
         else { return nil }
         guard let stored = found else {
             if let (second, _) = await self.record(name, of: group), second == first {
@@ -232,7 +233,9 @@ struct AssetWorker: Sendable {
     private func record(_ name: String, of group: GroupID) async -> (Record, AssetReference)? {
         let lookup = RecordLookup(
             database: AssetWorld.database, zone: ZoneID.defaultName, names: [name])
-        guard case .lookup(let found)? = await self.read(.lookup(lookup), of: group),
+        guard
+            case .lookup(let found)? = await self.read(
+                RecordQuery.Ask.lookup(lookup), of: group, as: RecordWorld.users[0]),
             case .found(let record)? = found.items.first,
             case .scalar(.asset(let reference))? = record.value(of: "file")
         else { return nil }
@@ -289,74 +292,40 @@ struct AssetWorker: Sendable {
 
     // MARK: Requests
 
-    enum Decision<Decided> {
-        case decided(Decided)
-        /// No leader has appended it, or will.
-        case notExecuted
-        case unknown
-    }
-
-    func submit(
-        _ command: RecordCommand, in group: GroupID, as principal: Principal
-    ) async -> Decision<RecordOutcome> {
-        let envelope = AssetWorld.command(command, as: principal, in: self.world)
-        switch await self.ask(.command(envelope), of: group) {
-        case .outcome(let outcome) where outcome.verdict == .decided:
-            let decoded = try? RecordOutcome(decoding: outcome.body, detail: outcome.detail)
-            return decoded.map { .decided($0) } ?? .unknown
-        case .notExecuted: return .notExecuted
-        default: return .unknown
+    func submit<Operation: Submittable>(
+        _ operation: Operation, in group: GroupID, as principal: Principal = RecordWorld.system
+    ) async -> Result<Operation.Response, PartitionError<Operation.Refusal>> {
+        guard !self.life.isGone, let partitions = self.life.node.assets?.partitions else {
+            return .failure(.outcomeUnknown)
+        }
+        do throws(PartitionError<Operation.Refusal>) {
+            return .success(
+                try await partitions.submit(
+                    operation, at: group, as: Caller(principal, in: RecordWorld.container),
+                    within: AssetWorld.commandLife))
+        } catch {
+            self.note(error, of: Operation.self)
+            return .failure(error)
         }
     }
 
-    /// Submits as Stratus itself.
-    func submit<Operation: PartitionOperation>(
-        _ operation: Operation, in group: GroupID
-    ) async -> Decision<Result<Operation.Outcome, Operation.State.Refusal>> {
-        let envelope = operation.enveloped(
-            container: RecordWorld.container, identity: AssetWorld.drawIdentity(in: self.world),
-            deadlineMilliseconds: AssetWorld.deadline(in: self.world),
-            principal: RecordWorld.system)
-        switch await self.ask(.command(envelope), of: group) {
-        case .outcome(let outcome) where outcome.verdict == .decided:
-            if let result = try? Operation.result(decoding: outcome.body) {
-                return .decided(result)
-            }
-            self.life.simulation.report(asset: "\(Operation.self) has an outcome of another kind")
-            return .unknown
-        case .notExecuted: return .notExecuted
-        default: return .unknown
-        }
-    }
-
-    /// Asks as Stratus itself. Nil: it was not answered, or refused.
-    func read<Question: PartitionQuestion>(_ question: Question, of group: GroupID) async
-        -> Question.Answer?
-    {
-        let query = question.enveloped(as: RecordWorld.system)
-        guard case .answer(let answer) = await self.ask(.query(query), of: group) else {
+    /// Nil: it was not answered, or refused.
+    func read<Question: Askable>(
+        _ question: Question, of group: GroupID, as principal: Principal = RecordWorld.system
+    ) async -> Question.Response? {
+        guard !self.life.isGone, let partitions = self.life.node.assets?.partitions else {
             return nil
         }
-        guard let result = try? Question.result(decoding: answer.body) else {
-            self.life.simulation.report(asset: "\(Question.self) has an answer of another kind")
+        do throws(PartitionError<Question.Refusal>) {
+            return try await partitions.ask(question, at: group, as: Caller(principal))
+        } catch {
+            self.note(error, of: Question.self)
             return nil
         }
-        return try? result.get()
     }
 
-    func read(_ ask: RecordQuery.Ask, of group: GroupID) async -> RecordAnswer? {
-        let principal = if case .lookup = ask { RecordWorld.users[0] } else { RecordWorld.system }
-        let query = RecordQuery(principal: principal, ask).enveloped()
-        guard case .answer(let answer) = await self.ask(.query(query), of: group) else {
-            return nil
-        }
-        return try? RecordAnswer(decoding: answer.body)
-    }
-
-    private func ask(_ body: PeerRequest.Body, of group: GroupID) async -> PeerResponse.Answer {
-        guard !self.life.isGone, let asks = self.life.node.assets?.asks else {
-            return .outcomeUnknown
-        }
-        return await asks.lead(body, of: group)
+    private func note<Refusal, Asked>(_ error: PartitionError<Refusal>, of _: Asked.Type) {
+        guard case .unreadable(let why) = error else { return }
+        self.life.simulation.report(asset: "\(Asked.self): \(why)")
     }
 }

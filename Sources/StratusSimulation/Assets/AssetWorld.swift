@@ -50,20 +50,8 @@ final class AssetWorld: @unchecked Sendable {
         return rules
     }()
 
-    static func command(
-        _ command: RecordCommand, as principal: Principal, in world: SimulatedWorld
-    ) -> Command {
-        command.enveloped(
-            container: RecordWorld.container, identity: Self.drawIdentity(in: world),
-            deadlineMilliseconds: Self.deadline(in: world), schemaVersion: 0,
-            principal: principal)
-    }
-
-    static func drawIdentity(in world: SimulatedWorld) -> RequestIdentity {
-        RequestIdentity(high: world.random(), low: world.random())
-    }
-
-    static func deadline(in world: SimulatedWorld) -> Int64 { world.wallMilliseconds + 8_000 }
+    /// How long a command may wait to be applied.
+    static let commandLife = Duration.seconds(8)
 
     func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &self.random) }
     func count(_ what: String) { self.counts[what, default: 0] += 1 }

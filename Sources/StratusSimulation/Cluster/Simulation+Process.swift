@@ -31,7 +31,7 @@ extension Simulation {
         case .checkpoint: self.checkpoint(node)
         case .overdue(let token): self.overdue(token, on: node)
         case .resume(let sleep): for part in node.parts { part.life.wake(sleep) }
-        case .linkLost(let other): node.shells?.router.lost(other)
+        case .linkLost(let other): node.shells?.lost(other)
         case .ended(let other, let otherLife):
             // The next process takes connections again, and through a cut nobody hears of a
             // refusal.

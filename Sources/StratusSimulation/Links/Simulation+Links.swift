@@ -137,7 +137,7 @@ extension Simulation {
         if isOpen, let current = streams.current {
             streams.ledger.opens(current.connection, from: id, to: other)
         } else {
-            self.node(id).shells?.router.lost(other)
+            self.node(id).shells?.lost(other)
         }
     }
 

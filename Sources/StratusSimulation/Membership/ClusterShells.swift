@@ -9,7 +9,8 @@ import StratusPlacement
 final class ClusterShells: ProcessPart, Sendable {
     let life: ProcessLife
     let directory: ClusterDirectory
-    let router: ClusterRouter
+    private let router: ClusterRouter
+    let partitions: PartitionClient
     private let sender: SimulatedSender
     private let follower: ClusterFollower
     private let keeper: MembershipKeeper
@@ -32,6 +33,7 @@ final class ClusterShells: ProcessPart, Sendable {
             replicas, sender: self.sender, in: world, bugs: bugs, on: executor,
             place: { directory.place(of: $0) }, placeOfGroup: { directory.place(of: $0) },
             sleep: { await life.sleep(until: $0) })
+        self.partitions = PartitionClient(self.router, in: world)
         var events = ClusterFollower.Events()
         events.changed = { view in life.simulation.follows(view, life.node) }
         events.trouble = { text in life.simulation.note("\(life.node.id) \(text)") }
@@ -66,6 +68,9 @@ final class ClusterShells: ProcessPart, Sendable {
         self.router.stop()
     }
 
+    /// The link to another node broke.
+    func lost(_ node: NodeID) { self.router.lost(node) }
+
     func hear(_ response: PeerResponse, from: NodeID) {
         self.router.receive(response, from: from)
     }
@@ -85,23 +90,14 @@ final class ClusterShells: ProcessPart, Sendable {
 
     /// - Returns: nil when nobody knows what became of it.
     func submit(_ command: SystemCommand, as kind: Principal.Kind) async -> SystemOutcome? {
-        let world = self.life.node.world
-        let envelope = command.enveloped(
-            identity: world.drawIdentity(), deadlineMilliseconds: world.wallMilliseconds + 10_000,
-            principal: Principal(kind: kind))
-        do throws(RouteError) {
-            let outcome = try await self.router.submit(
-                envelope, to: .system, deadline: world.now + .seconds(5))
-            return try? SystemOutcome(decoding: outcome.body)
-        } catch { return nil }
+        try? await self.partitions.submit(
+            command, at: .system, as: Caller(Principal(kind: kind)), within: .seconds(5))
     }
 
     func readView() async -> ClusterView? {
-        let query = Query(kind: .system, body: SystemQuery.view.encoded())
-        let deadline = self.life.node.world.now + .seconds(5)
-        guard let answer = try? await self.router.read(query, at: .system, deadline: deadline),
-            case .view(let view)? = try? SystemAnswer(decoding: answer.body)
-        else { return nil }
+        let answer = try? await self.partitions.ask(
+            SystemQuery.view, at: .system, as: .system(), within: .seconds(5))
+        guard case .view(let view)? = answer else { return nil }
         return view
     }
 

@@ -75,3 +75,37 @@ final class PeerAsks: @unchecked Sendable {
         self.asks.removeValue(forKey: number)?.resume(returning: answer)
     }
 }
+
+/// Workers know groups by their numbers, and each asks once under one identity.
+extension PeerAsks: PartitionRouter {
+    func submit(
+        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome {
+        switch await self.lead(.command(command), of: group) {
+        case .outcome(let outcome): return outcome
+        case .notExecuted(let milliseconds):
+            throw .notExecuted(retryAfter: .milliseconds(Int(milliseconds)))
+        case .refused(let why): throw .refused(why)
+        case .answer, .notLeader, .outcomeUnknown: throw .outcomeUnknown
+        }
+    }
+
+    func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+    {
+        guard case .answer(let answer) = await self.lead(.query(query), of: group) else {
+            throw .notExecuted(retryAfter: .seconds(1))
+        }
+        return answer
+    }
+
+    func submit(
+        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome { throw .refused("a worker knows no keys") }
+
+    func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+    { throw .refused("a worker knows no keys") }
+
+    func hasPartition(_ group: GroupID) -> Bool { group != .system }
+}

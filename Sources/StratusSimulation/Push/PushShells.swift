@@ -64,7 +64,8 @@ final class PushShells: ProcessPart, @unchecked Sendable {
 
     let life: ProcessLife
     let push: PushWorld
-    let asks: PeerAsks
+    private let asks: PeerAsks
+    private let partitions: PartitionClient
     let polls: PushPolls
     private var dispatcher: PushDispatcher
     var lanes: [LaneName: Lane] = [:]
@@ -79,6 +80,7 @@ final class PushShells: ProcessPart, @unchecked Sendable {
         self.life = life
         self.push = push
         self.asks = PeerAsks(life) { push.draw($0) }
+        self.partitions = PartitionClient(self.asks, in: life.node.world)
         self.polls = PushPolls(life, push)
         self.dispatcher = PushDispatcher(push.dispatcherBounds, bugs: push.bugs)
     }
@@ -280,25 +282,18 @@ final class PushShells: ProcessPart, @unchecked Sendable {
             let start = self.push.ledgers[group]?.start(
                 of: name, applied: self.life.simulation.appliedByLeaders(of: group))
         else { return nil }
-        let query = RecordQuery(
-            principal: principal,
-            .news(
-                NewsAsk(database: name.database, token: name.token, as: follower, after: after))
-        ).enveloped()
-        let answer: QueryAnswer
+        let ask = RecordQuery.Ask.news(
+            NewsAsk(database: name.database, token: name.token, as: follower, after: after))
+        let answer: RecordAnswer?
         if self.push.bugs.contains(.newsOfDeposed),
-            let peeked = try? self.life.node.partitions[group]?.store.answer(query)
+            let peeked = try? self.life.node.partitions[group]?.store.answer(
+                RecordQuery(principal: principal, ask).enveloped())
         {
-            answer = peeked
+            answer = try? RecordAnswer(decoding: peeked.body)
         } else {
-            guard case .answer(let asked) = await self.asks.lead(.query(query), of: group) else {
-                return nil
-            }
-            answer = asked
+            answer = try? await self.partitions.ask(ask, at: group, as: Caller(principal))
         }
-        guard !self.life.isGone,
-            case .news(let news)? = try? RecordAnswer(decoding: answer.body)
-        else { return nil }
+        guard !self.life.isGone, case .news(let news)? = answer else { return nil }
         self.push.count("looks")
         let problem = self.push.ledgers[group]?.problem(news, of: name, principal, since: start)
         if let problem {
@@ -312,11 +307,15 @@ final class PushShells: ProcessPart, @unchecked Sendable {
     func submit(_ command: RecordCommand, as principal: Principal, to group: GroupID) async
         -> RecordOutcome?
     {
-        let envelope = AssetWorld.command(command, as: principal, in: self.world)
-        guard case .outcome(let outcome) = await self.asks.lead(.command(envelope), of: group),
-            outcome.verdict == .decided, !self.life.isGone
-        else { return nil }
-        return try? RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+        do throws(PartitionError<RequestRefusal>) {
+            let outcome = try await self.partitions.submit(
+                command, at: group, as: Caller(principal, in: RecordWorld.container),
+                within: AssetWorld.commandLife)
+            return self.life.isGone ? nil : outcome
+        } catch {
+            guard case .refused(let refusal) = error, !self.life.isGone else { return nil }
+            return .refused(refusal)
+        }
     }
 
     /// - Returns: whether it was decided.

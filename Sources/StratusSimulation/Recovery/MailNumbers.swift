@@ -12,15 +12,25 @@ struct MailNumbers: Equatable, FixedLevel {
     var posted: [UInt64] = []
     var received: [UInt64] = []
 
-    /// What is asked: a mark, and the groups.
+    /// What a question of them begins with. The groups follow.
     private static let mark: UInt8 = 0xF1
 
-    static func query(_ groups: [GroupID]) -> Query {
-        var writer = ByteWriter()
-        writer.write(Self.mark)
-        writer.write(count: groups.count)
-        for group in groups { writer.write(fixed: group.raw) }
-        return Query(kind: .reference, body: writer.bytes)
+    struct Ask: Askable {
+        typealias Refusal = String
+        static var family: Command.Kind { .reference }
+        var groups: [GroupID]
+
+        func encoded(as principal: Principal) -> Bytes {
+            var writer = ByteWriter()
+            writer.write(MailNumbers.mark)
+            writer.write(count: self.groups.count)
+            for group in self.groups { writer.write(fixed: group.raw) }
+            return writer.bytes
+        }
+
+        static func answer(decoding body: Bytes) throws -> MailNumbers {
+            try MailNumbers(decoding: body)
+        }
     }
 
     /// - Returns: nil for another question.

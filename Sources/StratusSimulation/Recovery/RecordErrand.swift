@@ -3,7 +3,7 @@ import StratusDoubles
 import StratusModel
 import StratusRecords
 
-/// Work on groups of records through the router of a process, step by step, as a gateway does it.
+/// Work on groups of records through a process' client, step by step, as a gateway does it.
 struct RecordErrand: Sendable {
     let shells: ClusterShells
     /// How often a step is tried again: a group may have no leader yet.
@@ -18,21 +18,21 @@ struct RecordErrand: Sendable {
         -> (outcome: RecordOutcome, identity: RequestIdentity, deadline: Int64)?
     {
         for _ in 0..<Self.tryCountMax where !self.shells.life.isGone {
-            let router = self.shells.router
+            let partitions = self.shells.partitions
             let deadline = self.world.wallMilliseconds + Self.patienceMilliseconds
-            let envelope = body.enveloped(
-                container: RecordWorld.container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: deadline, schemaVersion: 0, principal: principal)
-            do throws(RouteError) {
-                let outcome = try await router.submit(
-                    envelope, to: group, deadline: self.world.now + .seconds(5))
-                guard outcome.verdict == .decided,
-                    let decided = try? RecordOutcome(
-                        decoding: outcome.body, detail: outcome.detail)
-                else { return nil }
-                // The router adds the lead of a partition whose time is ahead of this clock.
-                return (decided, envelope.identity, deadline + router.leadMilliseconds)
+            let identity = self.world.drawIdentity()
+            var caller = Caller(
+                principal, in: RecordWorld.container, until: self.world.now + .seconds(5))
+            caller.deadlineMilliseconds = deadline
+            // The router adds the lead of a partition whose time is ahead of this clock.
+            func decided(_ outcome: RecordOutcome) -> (RecordOutcome, RequestIdentity, Int64) {
+                (outcome, identity, deadline + partitions.leadMilliseconds)
+            }
+            do throws(PartitionError<RequestRefusal>) {
+                return decided(
+                    try await partitions.submit(body, at: group, as: caller, identity: identity))
             } catch {
+                if case .refused(let refusal) = error { return decided(.refused(refusal)) }
                 self.shells.life.simulation.note("\(group) errand: \(error)")
                 await self.shells.life.sleep(for: Self.pause)
             }
@@ -50,16 +50,16 @@ struct RecordErrand: Sendable {
     func ask(_ ask: RecordQuery.Ask, as principal: Principal, in group: GroupID) async
         -> RecordAnswer?
     {
-        let query = RecordQuery(principal: principal, ask).enveloped()
-        guard let answer = await self.read(query, in: group) else { return nil }
-        return try? RecordAnswer(decoding: answer.body)
+        await self.ask(ask, as: Caller(principal), in: group)
     }
 
-    func read(_ query: Query, in group: GroupID) async -> QueryAnswer? {
+    func ask<Question: Askable>(
+        _ question: Question, as caller: Caller = .system(), in group: GroupID
+    ) async -> Question.Response? {
         for _ in 0..<Self.tryCountMax where !self.shells.life.isGone {
-            do throws(RouteError) {
-                return try await self.shells.router.read(
-                    query, at: group, deadline: self.world.now + .seconds(5))
+            do throws(PartitionError<Question.Refusal>) {
+                return try await self.shells.partitions.ask(
+                    question, at: group, as: caller, within: .seconds(5))
             } catch { await self.shells.life.sleep(for: Self.pause) }
         }
         return nil

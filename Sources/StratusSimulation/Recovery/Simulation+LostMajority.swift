@@ -130,9 +130,7 @@ extension Simulation {
     private func fails(_ text: String) { self.invariants.report("M-19 recovery", text) }
 
     private func mailNumbers(of group: GroupID, by errand: RecordErrand) async -> MailNumbers? {
-        guard let answer = await errand.read(MailNumbers.query(self.clientGroups), in: group)
-        else { return nil }
-        return try? MailNumbers(decoding: answer.body)
+        await errand.ask(MailNumbers.Ask(groups: self.clientGroups), in: group)
     }
 
     /// A user whom nobody knew before the survivor was away.

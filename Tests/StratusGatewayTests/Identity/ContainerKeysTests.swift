@@ -125,7 +125,7 @@ import Testing
         _ = try await store.submit(
             [.init(moved, .put(body: row.body, expiresAtMilliseconds: 0))],
             to: .container(Neighbourhood.production))
-        await #expect(throws: RouteError.refused("a row that cannot be read")) {
+        await #expect(throws: RouteError.unreadable("a row that cannot be read")) {
             try await keys.key(of: Neighbourhood.production)
         }
     }
@@ -163,7 +163,7 @@ import Testing
             ], to: MasterAgreement.home)
         #expect(try await two.agreement.noted() == [1: noted])
         let damaged = self.keys(town, named: [4: 4], sealing: 4)
-        await #expect(throws: RouteError.refused("a row that cannot be read")) {
+        await #expect(throws: RouteError.unreadable("a row that cannot be read")) {
             try await damaged.key(of: Self.container)
         }
         let difference = RouteError.refused(two.agreement.difference(1, noted))

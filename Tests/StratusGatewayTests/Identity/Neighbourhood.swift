@@ -52,7 +52,8 @@ final class Neighbourhood: Wire {
         self.authenticator = CredentialAuthenticator(
             accounts: Accounts(
                 store: IdentityStore(
-                    router: self.router, world: self.world, keys: IdentityKeys(master: master)),
+                    partitions: PartitionClient(self.router, in: self.world),
+                    keys: IdentityKeys(master: master)),
                 hasher: hasher
                     ?? PasswordHasher(cost: .init(memoryKibibytes: 64, passes: 1)),
                 limits: limits),
@@ -64,8 +65,9 @@ final class Neighbourhood: Wire {
             authenticator: self.authenticator, settings: settings, keys: keys, email: email)
         self.handler = Gateway(
             GatewayKernel(
-                router: self.router, authenticator: self.authenticator, world: self.world,
-                keys: keys, tokenKey: master, settings: rates, limits: requests),
+                partitions: PartitionClient(self.router, in: self.world, limits: requests),
+                authenticator: self.authenticator, keys: keys, tokenKey: master, settings: rates,
+                limits: requests),
             GatewayNeeds(
                 people: self.service,
                 push: PushRegistry(

@@ -18,9 +18,15 @@ import WireScenarios
         let keys = IdentityKeys(master: Self.master)
         let feeds = TokenCipher(key: Self.master)
         return (
-            SealingKeyRing(router: town.router, world: town.world, keys: keys, feeds: feeds),
+            SealingKeyRing(store: Self.store(town.router, town, keys), feeds: feeds),
             keys.cipher, feeds
         )
+    }
+
+    private static func store(
+        _ router: any PartitionRouter, _ town: Neighbourhood, _ keys: IdentityKeys
+    ) -> IdentityStore {
+        IdentityStore(partitions: PartitionClient(router, in: town.world), keys: keys)
     }
 
     private func number(_ rotation: SealingKeyRing.Rotation) throws -> UInt64 {
@@ -95,7 +101,7 @@ import WireScenarios
         _ = try await self.node(town).ring.rotate()
         let stranger = IdentityKeys(master: Bytes(repeating: 8, count: 32))
         let ring = SealingKeyRing(
-            router: town.router, world: town.world, keys: stranger, feeds: nil)
+            store: Self.store(town.router, town, stranger), feeds: nil)
         await #expect(throws: RouteError.self) { try await ring.read() }
     }
 
@@ -141,8 +147,7 @@ import WireScenarios
     @Test func `X-11 who cannot read the keys for ten seconds opens nothing`() async throws {
         let town = Neighbourhood()
         let ring = SealingKeyRing(
-            router: LameRouter(), world: town.world, keys: IdentityKeys(master: Self.master),
-            feeds: nil)
+            store: Self.store(LameRouter(), town, IdentityKeys(master: Self.master)), feeds: nil)
         await #expect(throws: RouteError.self) { try await ring.keepUp() }
     }
 

@@ -196,7 +196,7 @@ import Testing
 
         var desk: PushDesk {
             PushDesk(
-                router: self.town.router, world: self.town.world,
+                partitions: PartitionClient(self.town.router, in: self.town.world),
                 tokenKey: Bytes(repeating: 9, count: 32), authenticator: self.town.authenticator,
                 keys: self.keys,
                 settings: PushDesk.Settings(

@@ -31,7 +31,7 @@ import Testing
             self.caller = Caller(wire: self.wire, container: try await self.wire.makeContainer())
             try await self.caller.makeZone("Shelves")
             self.desk = PushDesk(
-                router: self.wire.router, world: self.wire.world,
+                partitions: PartitionClient(self.wire.router, in: self.wire.world),
                 tokenKey: Bytes(repeating: 9, count: 32), authenticator: nil,
                 keys: self.wire.pushKeys,
                 settings: PushDesk.Settings(

@@ -31,7 +31,7 @@ import Testing
             self.caller = Caller(wire: self.wire, container: try await self.wire.makeContainer())
             try await self.caller.makeZone("Shelves")
             self.desk = PushDesk(
-                router: self.wire.router, world: self.wire.world,
+                partitions: PartitionClient(self.wire.router, in: self.wire.world),
                 tokenKey: Bytes(repeating: 9, count: 32), authenticator: nil,
                 keys: self.wire.pushKeys,
                 settings: PushDesk.Settings(
@@ -212,7 +212,8 @@ import Testing
         _ = try await stage.register(["apnsToken": .string(Self.device)])
         let address = PushAddress.apns(token: Bytes(repeating: 0xAB, count: 32))
         let name = DeviceName(address, stage.wire.handler.kernel.tokens)
-        let devices = DeviceStore(router: stage.wire.router, world: stage.wire.world)
+        let devices = DeviceStore(
+            partitions: PartitionClient(stage.wire.router, in: stage.wire.world))
         let device = try #require(try await devices.device(name, until: stage.deadline)).device
         let sealed = try #require(device.provider?.address)
         #expect(!sealed.contains(0xAB) || sealed.filter { $0 == 0xAB }.count < 8)
@@ -382,7 +383,8 @@ import Testing
                 ]
             ])
         let desk = PushDesk(
-            router: town.router, world: town.world, tokenKey: Bytes(repeating: 9, count: 32),
+            partitions: PartitionClient(town.router, in: town.world),
+            tokenKey: Bytes(repeating: 9, count: 32),
             authenticator: town.authenticator, keys: keys,
             settings: PushDesk.Settings(
                 productionURL: "https://a.example.org", developmentURL: "https://b.example.org",

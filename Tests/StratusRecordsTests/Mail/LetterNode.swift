@@ -53,7 +53,8 @@ final class LetterNode {
         self.executor = executor
         self.replicas = replicas
         let carrier = MailCarrier(
-            replicas: replicas, router: self.router, in: world, sleep: sleep)
+            replicas: replicas, partitions: PartitionClient(self.router, in: world), in: world,
+            sleep: sleep)
         Task(executorPreference: executor) {
             await replicas.start()
             // Like a node's jobs, this opens the partitions on the disk, so that their outboxes are
