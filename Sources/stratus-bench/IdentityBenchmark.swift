@@ -147,7 +147,8 @@ private final class OnePartition: PartitionRouter {
     private let partition = Mutex((rows: Rows(), state: DataState(), index: LogIndex.zero))
 
     func submit(
-        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+        _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+        mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {
         do {
             return try self.partition.withLock { partition in
@@ -163,12 +164,8 @@ private final class OnePartition: PartitionRouter {
 
     func hasPartition(_ group: GroupID) -> Bool { group.raw == 1 }
 
-    func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+    func read(_ query: Query, at address: PartitionAddress, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
-    { try await self.read(query, at: .account(""), deadline: deadline) }
-
-    func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime) async throws(RouteError)
-        -> QueryAnswer
     {
         do {
             return try self.partition.withLock { partition in

@@ -87,7 +87,8 @@ import Testing
         let sent = command
         Task(executorPreference: node.executor) {
             do throws(RouteError) {
-                _ = try await node.router.submit(sent, to: OneNode.key, deadline: node.deadline)
+                _ = try await node.router.submit(
+                    sent, to: .key(OneNode.key), deadline: node.deadline)
             } catch { held.withLock { $0 = error } }
         }
         node.settle()

@@ -41,7 +41,7 @@ struct ClusterRouterTests {
         Task(executorPreference: executor) {
             do throws(RouteError) {
                 _ = try await router.read(
-                    RegisterQuery.value([1]).query, at: ThreeNodes.group,
+                    RegisterQuery.value([1]).query, at: .group(ThreeNodes.group),
                     deadline: world.now + .seconds(30))
             } catch { failure.withLock { $0 = error } }
         }
@@ -99,7 +99,7 @@ struct ClusterRouterTests {
             Task(executorPreference: executor) {
                 do throws(RouteError) {
                     _ = try await router.read(
-                        RegisterQuery.value([1]).query, at: ThreeNodes.group,
+                        RegisterQuery.value([1]).query, at: .group(ThreeNodes.group),
                         deadline: begun + .seconds(30))
                 } catch { failedAt.withLock { $0 = world.now } }
             }
@@ -136,7 +136,7 @@ struct ClusterRouterTests {
         let deadline = three.clock.now + .seconds(50)
         let first = three.command([1], [1])
         let known = three.get {
-            try? await other.router.submit(first, to: ThreeNodes.group, deadline: deadline)
+            try? await other.router.submit(first, to: .group(ThreeNodes.group), deadline: deadline)
         }
         #expect(known??.verdict == .decided)
 
@@ -144,7 +144,7 @@ struct ClusterRouterTests {
         let second = three.command([1], [2])
         let begun = three.clock.now
         let outcome = three.get {
-            try? await other.router.submit(second, to: ThreeNodes.group, deadline: deadline)
+            try? await other.router.submit(second, to: .group(ThreeNodes.group), deadline: deadline)
         }
         #expect(outcome??.verdict == .decided)
         #expect(three.value([1], at: other) == [2])
@@ -181,7 +181,7 @@ struct ClusterRouterTests {
         let verdict = Shared<Outcome.Verdict?>(nil)
         Task(executorPreference: node.executor) {
             let outcome = try? await node.router.submit(
-                fixed, to: OneNode.key, deadline: node.deadline, mayRunLater: false)
+                fixed, to: .key(OneNode.key), deadline: node.deadline, mayRunLater: false)
             verdict.withLock { $0 = outcome?.verdict }
         }
         node.executor.run(until: node.world.now + .seconds(2))
@@ -233,7 +233,8 @@ struct ClusterRouterTests {
             command.deadlineMilliseconds = other.world.wallMilliseconds + life
             let submitted = command
             return three.get {
-                try? await other.router.submit(submitted, to: ThreeNodes.group, deadline: deadline)
+                try? await other.router.submit(
+                    submitted, to: .group(ThreeNodes.group), deadline: deadline)
             }??.verdict
         }
         // Its clock is right: what comes too late is refused, however long somebody waits for it.
@@ -256,7 +257,8 @@ struct ClusterRouterTests {
             command.deadlineMilliseconds = node.world.wallMilliseconds + 30_000
             let (submitted, deadline) = (command, three.clock.now + .seconds(30))
             return three.get {
-                try? await node.router.submit(submitted, to: ThreeNodes.group, deadline: deadline)
+                try? await node.router.submit(
+                    submitted, to: .group(ThreeNodes.group), deadline: deadline)
             }??.verdict
         }
         leader.world.leadMilliseconds.withLock { $0 = 3_600_000 }

@@ -120,14 +120,14 @@ struct OneNode: Sendable {
         do throws(RouteError) {
             return .success(
                 try await self.router.submit(
-                    self.command(body, identity), to: key, deadline: self.deadline))
+                    self.command(body, identity), to: .key(key), deadline: self.deadline))
         } catch { return .failure(error) }
     }
 
     func value(_ register: Bytes, at key: ShardKey = Self.key) async throws -> Bytes? {
         try RegisterState.value(
             in: try await self.router.read(
-                RegisterQuery.value(register).query, at: key, deadline: self.deadline))
+                RegisterQuery.value(register).query, at: .key(key), deadline: self.deadline))
     }
 
     /// Reads a register and runs the world until there is an answer.

@@ -171,7 +171,8 @@ import Testing
                 Task(executorPreference: node.executor) {
                     do throws(RouteError) {
                         let answer = try await node.router.read(
-                            RegisterQuery.value([1]).query, at: OneNode.key, deadline: node.deadline
+                            RegisterQuery.value([1]).query, at: .key(OneNode.key),
+                            deadline: node.deadline
                         )
                         answers.withLock { $0.append(answer) }
                     } catch {

@@ -42,26 +42,20 @@ struct PartitionClientTests {
         let query = Mutex<(Query, deadline: MonotonicTime)?>(nil)
 
         func submit(
-            _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+            _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+            mayRunLater: Bool
         ) async throws(RouteError) -> Outcome {
             self.command.withLock { $0 = (command, deadline, mayRunLater) }
             if let fault = self.fault.withLock({ $0 }) { throw fault }
             return Outcome(self.verdict.withLock { $0 }, body: self.says.withLock { $0 })
         }
 
-        func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
+        func read(_ query: Query, at address: PartitionAddress, deadline: MonotonicTime)
             async throws(RouteError) -> QueryAnswer
         {
             self.query.withLock { $0 = (query, deadline) }
             if let fault = self.fault.withLock({ $0 }) { throw fault }
             return QueryAnswer(body: self.says.withLock { $0 })
-        }
-
-        func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
-            async throws(RouteError) -> QueryAnswer
-        {
-            guard self.hasPartition(group) else { throw .refused("there is no partition \(group)") }
-            return try await self.read(query, at: .account(""), deadline: deadline)
         }
 
         func hasPartition(_ group: GroupID) -> Bool { group.raw == 1 }
@@ -70,7 +64,7 @@ struct PartitionClientTests {
     private let world = SimulatedWorld(seed: 3)
     private let partition = Partition()
     private var client: PartitionClient { PartitionClient(self.partition, in: self.world) }
-    private static let key = ShardKey.account("a")
+    private static let key = PartitionAddress.account("a")
     private static let life = Limits().commandDeadline
 
     private func ask(_ caller: Caller = .system()) async -> Result<Int, PartitionError<No>> {
@@ -141,15 +135,6 @@ struct PartitionClientTests {
     @Test func `a command that expired was not executed`() async {
         self.partition.verdict.withLock { $0 = .expired }
         #expect(await self.submit() == .failure(.notExecuted(retryAfter: .seconds(1))))
-    }
-
-    @Test func `a partition that is not there is no answer`() async {
-        await #expect(throws: RouteError.unreadable("there is no partition \(GroupID(9))")) {
-            try await self.client.plain.ask(Question(), at: GroupID(9))
-        }
-        await #expect(throws: RouteError.unreadable("there is no partition \(GroupID(1))")) {
-            try await self.client.plain.submit(Change(), at: GroupID(1))
-        }
     }
 
     // MARK: Times

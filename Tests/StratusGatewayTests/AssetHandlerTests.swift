@@ -55,7 +55,8 @@ import WireScenarios
         init(_ router: MemoryRouter) { self.router = router }
 
         func submit(
-            _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+            _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+            mayRunLater: Bool
         ) async throws(RouteError) -> Outcome {
             let records =
                 command.kind == .records
@@ -74,16 +75,12 @@ import WireScenarios
                 if isDoubted { throw .notExecuted(retryAfter: .milliseconds(100)) }
             }
             return try await self.router.submit(
-                command, to: key, deadline: deadline, mayRunLater: mayRunLater)
+                command, to: address, deadline: deadline, mayRunLater: mayRunLater)
         }
 
-        func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
+        func read(_ query: Query, at address: PartitionAddress, deadline: MonotonicTime)
             async throws(RouteError) -> QueryAnswer
-        { try await self.router.read(query, at: key, deadline: deadline) }
-
-        func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
-            async throws(RouteError) -> QueryAnswer
-        { try await self.router.read(query, at: group, deadline: deadline) }
+        { try await self.router.read(query, at: address, deadline: deadline) }
 
         func hasPartition(_ group: GroupID) -> Bool { self.router.hasPartition(group) }
     }

@@ -50,8 +50,10 @@ final class MemoryRouter: PartitionRouter {
     init(world: any World) { self.world = world }
 
     func submit(
-        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+        _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+        mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {
+        let key = try self.key(of: address)
         if case .database = key {
             self.last.withLock { $0 = (command.deadlineMilliseconds, mayRunLater) }
         }
@@ -155,19 +157,22 @@ final class MemoryRouter: PartitionRouter {
         group.raw > 0 && Int(group.raw) <= self.homes().count
     }
 
-    func read(
-        _ query: Query, at group: GroupID, deadline: MonotonicTime
-    ) async throws(RouteError) -> QueryAnswer {
-        let homes = self.homes()
-        guard group.raw > 0, Int(group.raw) <= homes.count else {
-            throw .refused("there is no partition \(group)")
+    private func key(of address: PartitionAddress) throws(RouteError) -> ShardKey {
+        switch address {
+        case .key(let key): return key
+        case .group(let group):
+            let homes = self.homes()
+            guard group.raw > 0, Int(group.raw) <= homes.count else {
+                throw .refused("there is no partition \(group)")
+            }
+            return homes[Int(group.raw) - 1]
         }
-        return try await self.read(query, at: homes[Int(group.raw) - 1], deadline: deadline)
     }
 
     func read(
-        _ query: Query, at key: ShardKey, deadline: MonotonicTime
+        _ query: Query, at address: PartitionAddress, deadline: MonotonicTime
     ) async throws(RouteError) -> QueryAnswer {
+        let key = try self.key(of: address)
         if let fault = self.fault.withLock({ $0 }) { throw fault }
         if let fault = self.readFault.withLock({ $0 }) { throw fault }
         if self.away.withLock({ $0.contains(key) }) {

@@ -102,7 +102,7 @@ package struct MailCarrier: Sendable {
     private func submit(_ mail: MailCommand, to group: GroupID) async -> MailOutcome? {
         do throws(RouteError) {
             return try await self.partitions.submit(
-                mail, at: group, as: .system(), within: Self.patience)
+                mail, at: .group(group), as: .system(), within: Self.patience)
         } catch {
             // What the two cannot read of each other waiting does not cure.
             if case .unreadable = error { return .refused }

@@ -137,35 +137,26 @@ package final class ClusterRouter: PartitionRouter {
     }
 
     package func submit(
-        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+        _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+        mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {
         try await self.submit(
-            command, to: self.place(key), deadline: deadline, mayRunLater: mayRunLater)
+            command, to: try self.place(of: address), deadline: deadline, mayRunLater: mayRunLater)
     }
 
-    package func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
+    package func read(_ query: Query, at address: PartitionAddress, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
-    {
-        try await self.read(query, at: self.place(key), deadline: deadline)
-    }
+    { try await self.read(query, at: try self.place(of: address), deadline: deadline) }
 
-    package func submit(
-        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
-    ) async throws(RouteError) -> Outcome {
-        guard let place = self.placeOfGroup(group) else {
-            throw .refused("there is no partition \(group)")
+    private func place(of address: PartitionAddress) throws(RouteError) -> PlacedPartition {
+        switch address {
+        case .key(let key): return self.place(key)
+        case .group(let group):
+            guard let place = self.placeOfGroup(group) else {
+                throw .refused("there is no partition \(group)")
+            }
+            return place
         }
-        return try await self.submit(
-            command, to: place, deadline: deadline, mayRunLater: mayRunLater)
-    }
-
-    package func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
-        async throws(RouteError) -> QueryAnswer
-    {
-        guard let place = self.placeOfGroup(group) else {
-            throw .refused("there is no partition \(group)")
-        }
-        return try await self.read(query, at: place, deadline: deadline)
     }
 
     private func submit(

@@ -30,20 +30,8 @@ package final class PartitionClient: Sendable {
     // MARK: Asking
 
     package func ask<Question: Askable>(
-        _ question: Question, at key: ShardKey, as caller: Caller, within: Duration? = nil
-    ) async throws(PartitionError<Question.Refusal>) -> Question.Response {
-        try await self.ask(question, at: .key(key), as: caller, within: within)
-    }
-
-    /// Of a partition by its number: whoever looks through all of them knows no key.
-    package func ask<Question: Askable>(
-        _ question: Question, at group: GroupID, as caller: Caller, within: Duration? = nil
-    ) async throws(PartitionError<Question.Refusal>) -> Question.Response {
-        try await self.ask(question, at: .group(group), as: caller, within: within)
-    }
-
-    private func ask<Question: Askable>(
-        _ question: Question, at place: Place, as caller: Caller, within: Duration?
+        _ question: Question, at address: PartitionAddress, as caller: Caller,
+        within: Duration? = nil
     ) async throws(PartitionError<Question.Refusal>) -> Question.Response {
         let query = Query(kind: Question.family, body: question.encoded(as: caller.principal))
         let end = self.world.now + (within ?? self.patience)
@@ -51,12 +39,7 @@ package final class PartitionClient: Sendable {
         caller.turn?.leave()
         let answer: QueryAnswer
         do throws(RouteError) {
-            var read =
-                switch place {
-                case .key(let key): try await self.router.read(query, at: key, deadline: deadline)
-                case .group(let group):
-                    try await self.router.read(query, at: group, deadline: deadline)
-                }
+            var read = try await self.router.read(query, at: address, deadline: deadline)
             try caller.room?.keep(&read)
             answer = read
         } catch { throw PartitionError<Question.Refusal>(error) }
@@ -74,23 +57,8 @@ package final class PartitionClient: Sendable {
     /// - Parameter identity: under which it is carried out once, however often it is sent; nil: one
     ///   of its own.
     package func submit<Operation: Submittable>(
-        _ operation: Operation, at key: ShardKey, as caller: Caller,
+        _ operation: Operation, at address: PartitionAddress, as caller: Caller,
         identity: RequestIdentity? = nil, schemaVersion: UInt64 = 0, within: Duration? = nil
-    ) async throws(PartitionError<Operation.Refusal>) -> Operation.Response {
-        try await self.submit(operation, at: .key(key), caller, identity, schemaVersion, within)
-    }
-
-    /// To a partition by its number.
-    package func submit<Operation: Submittable>(
-        _ operation: Operation, at group: GroupID, as caller: Caller,
-        identity: RequestIdentity? = nil, within: Duration? = nil
-    ) async throws(PartitionError<Operation.Refusal>) -> Operation.Response {
-        try await self.submit(operation, at: .group(group), caller, identity, 0, within)
-    }
-
-    private func submit<Operation: Submittable>(
-        _ operation: Operation, at place: Place, _ caller: Caller, _ identity: RequestIdentity?,
-        _ schemaVersion: UInt64, _ within: Duration?
     ) async throws(PartitionError<Operation.Refusal>) -> Operation.Response {
         let term = self.term(within: within)
         let command = operation.enveloped(
@@ -102,15 +70,8 @@ package final class PartitionClient: Sendable {
         caller.turn?.leave()
         let outcome: Outcome
         do throws(RouteError) {
-            outcome =
-                switch place {
-                case .key(let key):
-                    try await self.router.submit(
-                        command, to: key, deadline: deadline, mayRunLater: caller.mayRunLater)
-                case .group(let group):
-                    try await self.router.submit(
-                        command, to: group, deadline: deadline, mayRunLater: caller.mayRunLater)
-                }
+            outcome = try await self.router.submit(
+                command, to: address, deadline: deadline, mayRunLater: caller.mayRunLater)
         } catch { throw PartitionError<Operation.Refusal>(error) }
         await caller.turn?.take(for: outcome.body.count + outcome.detail.count)
         switch outcome.verdict {
@@ -122,11 +83,6 @@ package final class PartitionClient: Sendable {
         do {
             return try Operation.outcome(decoding: outcome.body, detail: outcome.detail)
         } catch { throw PartitionError<Operation.Refusal>(reading: error) }
-    }
-
-    private enum Place {
-        case key(ShardKey)
-        case group(GroupID)
     }
 
     // MARK: Times and places

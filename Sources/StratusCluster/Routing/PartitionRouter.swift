@@ -1,5 +1,19 @@
 package import StratusModel
 
+/// Which partition is meant: the one that owns a key, or one by its number. Whoever looks through
+/// all of them knows no key, and neither do jobs.
+package enum PartitionAddress: Sendable, Hashable {
+    case key(ShardKey)
+    case group(GroupID)
+
+    package static let system = PartitionAddress.group(.system)
+    package static func database(_ database: DatabaseID) -> Self { .key(.database(database)) }
+    package static func container(_ container: ContainerReference) -> Self {
+        .key(.container(container))
+    }
+    package static func account(_ account: String) -> Self { .key(.account(account)) }
+}
+
 /// Takes a command or a read to the partition that owns its key, wherever that is.
 ///
 /// Only ``PartitionClient`` asks it.
@@ -11,17 +25,11 @@ package protocol PartitionRouter: Sendable {
     ///   again, with a deadline counted from there. Pass false if the deadline tells until when a
     ///   copy can come from elsewhere.
     func submit(
-        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
-    ) async throws(RouteError) -> Outcome
-    /// The same to a partition by its number: jobs and administration know no key.
-    func submit(
-        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
+        _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+        mayRunLater: Bool
     ) async throws(RouteError) -> Outcome
     /// Linearizable: sees every command whose submit returned before this was called.
-    func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
-        async throws(RouteError) -> QueryAnswer
-    /// The same of a partition by its number: whoever looks through all of them knows no key.
-    func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+    func read(_ query: Query, at address: PartitionAddress, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
     /// Whether there is a partition of data of this number. They are numbered from 1 without a gap,
     /// and their count never changes.
@@ -41,17 +49,9 @@ package protocol PartitionRouter: Sendable {
 
 extension PartitionRouter {
     /// Submits a command that nobody else has a copy of, so it may run later.
-    package func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
+    package func submit(_ command: Command, to address: PartitionAddress, deadline: MonotonicTime)
         async throws(RouteError) -> Outcome
-    { try await self.submit(command, to: key, deadline: deadline, mayRunLater: true) }
-
-    package func submit(_ command: Command, to group: GroupID, deadline: MonotonicTime)
-        async throws(RouteError) -> Outcome
-    { try await self.submit(command, to: group, deadline: deadline, mayRunLater: true) }
-
-    package func submit(
-        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
-    ) async throws(RouteError) -> Outcome { throw .refused("there is no partition \(group)") }
+    { try await self.submit(command, to: address, deadline: deadline, mayRunLater: true) }
 
     package var leadMilliseconds: Int64 { 0 }
     package func leadMilliseconds(at key: ShardKey) -> Int64 { self.leadMilliseconds }

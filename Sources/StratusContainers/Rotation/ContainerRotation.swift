@@ -147,7 +147,7 @@ package struct ContainerRotation: Sendable {
             $0.after = after
         }
         let page = try await self.retries.run {
-            try await store.plain.ask(ask, at: group)
+            try await store.plain.ask(ask, at: .group(group))
         }
         self.foundCount += page.items.count
         for item in page.items {

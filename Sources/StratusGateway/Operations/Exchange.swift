@@ -174,7 +174,8 @@ final class Exchange: Sendable {
         _ ask: RecordQuery.Ask, at key: ShardKey, as caller: Caller? = nil
     ) async throws -> RecordAnswer {
         do throws(RecordsError) {
-            return try await self.kernel.partitions.ask(ask, at: key, as: caller ?? self.caller)
+            return try await self.kernel.partitions.ask(
+                ask, at: .key(key), as: caller ?? self.caller)
         } catch { throw ClientError.told(error) }
     }
 
@@ -217,7 +218,7 @@ final class Exchange: Sendable {
             }
         do throws(RecordsError) {
             let outcome = try await self.kernel.partitions.submit(
-                command, at: key, as: caller ?? self.caller, identity: identity,
+                command, at: .key(key), as: caller ?? self.caller, identity: identity,
                 schemaVersion: schema.version)
             if let database { self.kernel.stirred(database) }
             return outcome

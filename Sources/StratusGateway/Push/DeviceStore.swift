@@ -43,7 +43,7 @@ package struct DeviceStore: Sendable {
     ) async throws -> Stored? {
         guard
             case .rows(let rows) = try await self.partitions.plain.ask(
-                IdentityQuery.rows([name.key]), at: name.home, as: .system(until: deadline)),
+                IdentityQuery.rows([name.key]), at: .key(name.home), as: .system(until: deadline)),
             rows.count == 1
         else { throw RouteError.otherKind }
         guard let row = rows[0], row.isLive(at: self.world.wallMilliseconds) else {
@@ -100,7 +100,7 @@ package struct DeviceStore: Sendable {
             let edit = IdentityCommand.Edit(
                 name.key, if: known.map { .revision($0.revision) } ?? .any, change)
             let outcome = try await self.partitions.plain.submit(
-                IdentityCommand([edit]), at: name.home, as: .system(until: deadline))
+                IdentityCommand([edit]), at: .key(name.home), as: .system(until: deadline))
             switch outcome {
             case .done: return
             case .conflict: continue

@@ -204,7 +204,7 @@ struct QueryService: Sendable {
             let refusal: StratusRecords.RequestRefusal
             do throws(RecordsError) {
                 return try await self.exchange.kernel.partitions.ask(
-                    RecordQuery.Ask.page(ask), at: key, as: self.exchange.caller)
+                    RecordQuery.Ask.page(ask), at: .key(key), as: self.exchange.caller)
             } catch {
                 guard case .refused(let why) = error else { throw RouteError(error) }
                 refusal = why

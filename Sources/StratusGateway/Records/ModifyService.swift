@@ -413,7 +413,7 @@ struct ModifyService: Sendable {
             do throws(RecordsError) {
                 guard
                     case .judged(let refusals) = try await self.exchange.kernel.partitions.ask(
-                        RecordQuery.Ask.judge(ask), at: key, as: self.exchange.caller),
+                        RecordQuery.Ask.judge(ask), at: .key(key), as: self.exchange.caller),
                     refusals.count == modify.operations.count
                 else { throw .otherKind }
                 return refusals

@@ -88,7 +88,7 @@ extension IdentityStore {
         _ schema: Schema, of container: ContainerReference, at key: ShardKey
     ) async throws(RouteError) {
         _ = try await self.plain.submit(
-            RecordCommand.schema(.install(schema)), at: key, as: .system(in: container),
+            RecordCommand.schema(.install(schema)), at: .key(key), as: .system(in: container),
             schemaVersion: schema.version)
     }
 }

@@ -31,7 +31,8 @@ package struct IdentityStore: Sendable {
     package func rows(_ keys: [IdentityKey], at key: ShardKey) async throws(RouteError)
         -> [IdentityRow?]
     {
-        guard case .rows(let rows) = try await self.plain.ask(IdentityQuery.rows(keys), at: key),
+        guard
+            case .rows(let rows) = try await self.plain.ask(IdentityQuery.rows(keys), at: .key(key)),
             rows.count == keys.count
         else { throw .otherKind }
         let now = self.now
@@ -55,7 +56,7 @@ package struct IdentityStore: Sendable {
             guard
                 case .list(let page) = try await self.plain.ask(
                     IdentityQuery.list(
-                        kind, home: home, after: all.last?.name, limit: limit), at: key)
+                        kind, home: home, after: all.last?.name, limit: limit), at: .key(key))
             else { throw .otherKind }
             all += page
             if page.count < limit, !Self.isCut(page) { break }
@@ -81,7 +82,7 @@ package struct IdentityStore: Sendable {
             let query = IdentityQuery.list(
                 kind, home: home, after: all.last?.name ?? name, limit: limit - all.count,
                 descending: descending)
-            guard case .list(let page) = try await self.plain.ask(query, at: key) else {
+            guard case .list(let page) = try await self.plain.ask(query, at: .key(key)) else {
                 throw .otherKind
             }
             all += page
@@ -103,7 +104,7 @@ package struct IdentityStore: Sendable {
         _ edits: [IdentityCommand.Edit], to key: ShardKey, by deadline: Int64? = nil
     ) async throws(RouteError) -> IdentityOutcome {
         try await self.plain.submit(
-            IdentityCommand(edits), at: key, as: .system().fixed(by: deadline))
+            IdentityCommand(edits), at: .key(key), as: .system().fixed(by: deadline))
     }
 
     /// Decides over a row and writes what was decided, again where somebody was faster.

@@ -99,7 +99,7 @@ extension NodeState {
         do throws(RouteError) {
             guard
                 case .bodyFound(let isThere) = try await self.partitions.plain.submit(
-                    RecordCommand.findBody(find), at: group, within: Self.adoptionPatience)
+                    RecordCommand.findBody(find), at: .group(group), within: Self.adoptionPatience)
             else { return .failed }
             return isThere ? .found : .gone
         } catch {
@@ -120,7 +120,7 @@ extension NodeState {
         let answer: RecordAnswer
         do throws(RouteError) {
             answer = try await self.partitions.plain.ask(
-                RecordQuery.Ask.bodies(BodiesAsk(bodies)), at: group,
+                RecordQuery.Ask.bodies(BodiesAsk(bodies)), at: .group(group),
                 as: .system(until: self.world.now + Self.adoptionPatience))
         } catch { throw .unavailable }
         guard case .bodies(let found) = answer, !found.bodies.isEmpty,

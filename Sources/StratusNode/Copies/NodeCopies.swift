@@ -277,7 +277,7 @@ final class NodeCopies: Sendable {
         guard let partitions = others.partitions.withLock({ $0 }) else { return }
         Task {
             _ = try? await partitions.submit(
-                command, at: group, as: .system(), within: .seconds(10))
+                command, at: .group(group), as: .system(), within: .seconds(10))
         }
     }
 

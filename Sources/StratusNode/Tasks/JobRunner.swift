@@ -45,7 +45,7 @@ package struct JobRunner: Sendable {
     private func forgetOutcomes(in group: GroupID) async {
         // The next look tries it again, and others wait for this one.
         _ = try? await self.partitions.submit(
-            RecordCommand.forgetOutcomes, at: group, as: .system(), within: Self.forgetting)
+            RecordCommand.forgetOutcomes, at: .group(group), as: .system(), within: Self.forgetting)
     }
 
     /// - Returns: whether a slice was carried out.
@@ -64,7 +64,7 @@ package struct JobRunner: Sendable {
         guard isWaiting else { return false }
         do throws(PartitionError<RequestRefusal>) {
             _ = try await self.partitions.submit(
-                RecordCommand.continueJobs(ContinueJobs(budget: Self.budget)), at: group,
+                RecordCommand.continueJobs(ContinueJobs(budget: Self.budget)), at: .group(group),
                 as: .system(), within: Self.slice)
             return true
         } catch {

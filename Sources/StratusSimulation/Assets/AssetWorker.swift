@@ -301,7 +301,7 @@ struct AssetWorker: Sendable {
         do throws(PartitionError<Operation.Refusal>) {
             return .success(
                 try await partitions.submit(
-                    operation, at: group, as: Caller(principal, in: RecordWorld.container),
+                    operation, at: .group(group), as: Caller(principal, in: RecordWorld.container),
                     within: AssetWorld.commandLife))
         } catch {
             self.note(error, of: Operation.self)
@@ -317,7 +317,7 @@ struct AssetWorker: Sendable {
             return nil
         }
         do throws(PartitionError<Question.Refusal>) {
-            return try await partitions.ask(question, at: group, as: Caller(principal))
+            return try await partitions.ask(question, at: .group(group), as: Caller(principal))
         } catch {
             self.note(error, of: Question.self)
             return nil

@@ -79,8 +79,10 @@ final class PeerAsks: @unchecked Sendable {
 /// Workers know groups by their numbers, and each asks once under one identity.
 extension PeerAsks: PartitionRouter {
     func submit(
-        _ command: Command, to group: GroupID, deadline: MonotonicTime, mayRunLater: Bool
+        _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+        mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {
+        guard case .group(let group) = address else { throw .refused("a worker knows no keys") }
         switch await self.lead(.command(command), of: group) {
         case .outcome(let outcome): return outcome
         case .notExecuted(let milliseconds):
@@ -90,22 +92,14 @@ extension PeerAsks: PartitionRouter {
         }
     }
 
-    func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+    func read(_ query: Query, at address: PartitionAddress, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
     {
-        guard case .answer(let answer) = await self.lead(.query(query), of: group) else {
-            throw .notExecuted(retryAfter: .seconds(1))
-        }
+        guard case .group(let group) = address,
+            case .answer(let answer) = await self.lead(.query(query), of: group)
+        else { throw .notExecuted(retryAfter: .seconds(1)) }
         return answer
     }
-
-    func submit(
-        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
-    ) async throws(RouteError) -> Outcome { throw .refused("a worker knows no keys") }
-
-    func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
-        async throws(RouteError) -> QueryAnswer
-    { throw .refused("a worker knows no keys") }
 
     func hasPartition(_ group: GroupID) -> Bool { group != .system }
 }

@@ -291,7 +291,7 @@ final class PushShells: ProcessPart, @unchecked Sendable {
         {
             answer = try? RecordAnswer(decoding: peeked.body)
         } else {
-            answer = try? await self.partitions.ask(ask, at: group, as: Caller(principal))
+            answer = try? await self.partitions.ask(ask, at: .group(group), as: Caller(principal))
         }
         guard !self.life.isGone, case .news(let news)? = answer else { return nil }
         self.push.count("looks")
@@ -309,7 +309,7 @@ final class PushShells: ProcessPart, @unchecked Sendable {
     {
         do throws(PartitionError<RequestRefusal>) {
             let outcome = try await self.partitions.submit(
-                command, at: group, as: Caller(principal, in: RecordWorld.container),
+                command, at: .group(group), as: Caller(principal, in: RecordWorld.container),
                 within: AssetWorld.commandLife)
             return self.life.isGone ? nil : outcome
         } catch {

@@ -30,7 +30,8 @@ struct RecordErrand: Sendable {
             }
             do throws(PartitionError<RequestRefusal>) {
                 return decided(
-                    try await partitions.submit(body, at: group, as: caller, identity: identity))
+                    try await partitions.submit(
+                        body, at: .group(group), as: caller, identity: identity))
             } catch {
                 if case .refused(let refusal) = error { return decided(.refused(refusal)) }
                 self.shells.life.simulation.note("\(group) errand: \(error)")
@@ -59,7 +60,7 @@ struct RecordErrand: Sendable {
         for _ in 0..<Self.tryCountMax where !self.shells.life.isGone {
             do throws(PartitionError<Question.Refusal>) {
                 return try await self.shells.partitions.ask(
-                    question, at: group, as: caller, within: .seconds(5))
+                    question, at: .group(group), as: caller, within: .seconds(5))
             } catch { await self.shells.life.sleep(for: Self.pause) }
         }
         return nil

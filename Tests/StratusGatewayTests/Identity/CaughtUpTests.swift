@@ -53,7 +53,8 @@ import Testing
                     RecordCommand.recover.enveloped(
                         container: database.container, identity: town.world.drawIdentity(),
                         deadlineMilliseconds: .max, schemaVersion: 0,
-                        principal: Principal(kind: .system)), to: key, deadline: town.world.now)
+                        principal: Principal(kind: .system)), to: .key(key),
+                    deadline: town.world.now)
             }
         }
     }

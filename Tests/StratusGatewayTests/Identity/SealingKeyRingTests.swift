@@ -153,12 +153,10 @@ import WireScenarios
 
     private struct LameRouter: PartitionRouter {
         func submit(
-            _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+            _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
+            mayRunLater: Bool
         ) async throws(RouteError) -> Outcome { throw .notExecuted(retryAfter: .seconds(1)) }
-        func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
-            async throws(RouteError) -> QueryAnswer
-        { throw .notExecuted(retryAfter: .seconds(1)) }
-        func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+        func read(_ query: Query, at address: PartitionAddress, deadline: MonotonicTime)
             async throws(RouteError) -> QueryAnswer
         { throw .notExecuted(retryAfter: .seconds(1)) }
         func hasPartition(_ group: GroupID) -> Bool { true }

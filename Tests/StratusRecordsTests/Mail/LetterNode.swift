@@ -89,7 +89,7 @@ final class LetterNode {
             wish, self.world.drawIdentity(), deadline: self.world.wallMilliseconds + 5_000)
         let (router, deadline) = (self.router, self.world.now + .seconds(5))
         Task(executorPreference: self.executor) {
-            let outcome = try? await router.submit(command, to: group, deadline: deadline)
+            let outcome = try? await router.submit(command, to: .group(group), deadline: deadline)
             guard outcome?.verdict == .decided else { return }
             held.withLock { $0 = outcome?.body }
         }
@@ -105,7 +105,7 @@ final class LetterNode {
         Task(executorPreference: self.executor) {
             guard
                 let answer = try? await router.read(
-                    Query(kind: .reference, body: [kind, UInt8(other.raw)]), at: group,
+                    Query(kind: .reference, body: [kind, UInt8(other.raw)]), at: .group(group),
                     deadline: deadline)
             else { return }
             let text = String(decoding: answer.body, as: UTF8.self)
