@@ -27,11 +27,12 @@ import WireScenarios
     private struct House {
         static let target = ContainerReference(
             container: Town.container.container, environment: .production)
-        let town = Town()
+        let town: Town
         let directory: Directory
 
         /// - Parameter buckets: of production's public database, and of development's.
-        init(buckets: (Int, Int)) async throws {
+        init(buckets: (Int, Int), town: Town = Town()) async throws {
+            self.town = town
             let registry = self.town.authenticator.registry
             _ = try await registry.create(Town.container, buckets: buckets.1)
             _ = try await registry.create(Self.target, buckets: buckets.0)
@@ -153,6 +154,24 @@ import WireScenarios
         while let more = try await body.next() { read += more }
         withExtendedLifetime(share) {}
         #expect(read == bytes)
+    }
+
+    @Test func `files that take longer than a request may are copied a few in each round`()
+        async throws
+    {
+        let bytes = AssetHandlerTests.bytes
+        // 40 s a file, where a command lives for 30.
+        let town = Town { settings, _ in settings.resealingRate = UInt64(bytes.count / 40) }
+        let house = try await House(buckets: (1, 1), town: town)
+        for name in ["one", "two", "three"] {
+            let file = try await house.town.upload(
+                bytes, to: try await house.town.ticket(name, in: "public"))
+            try await house.save(name, ["cover": ["value": file]])
+        }
+        try await house.promote()
+        let rounds = try await house.copy()
+        #expect(rounds.map(\.madeCount) == [1, 1, 1, 0])
+        #expect(rounds.map(\.waiting.count) == [2, 1, 0, 0])
     }
 
     @Test func `what is there stays, and what production's schema lacks is refused`() async throws {

@@ -97,8 +97,12 @@ package struct RecordCopier: RecordCopying {
             }
         }
         if !operations.isEmpty {
-            let schema = try await exchange.schema(fresh: true)
-            let saved = try await service.create(operations, at: place, schema: schema)
+            // Files take as long as they are large. The save has a time of its own.
+            let saving = exchange.again()
+            defer { saving.turn.leave() }
+            let schema = try await saving.schema(fresh: true)
+            let saved = try await ModifyService(exchange: saving)
+                .create(operations, at: place, schema: schema)
             var next = zip(saved, sizes).makeIterator()
             for position in results.indices where results[position] == nil {
                 guard let (result, size) = next.next() else { break }
