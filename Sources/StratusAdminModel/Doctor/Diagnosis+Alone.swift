@@ -21,7 +21,7 @@ extension Diagnosis {
                 ).map { partitions, problem in
                     [
                         "partitions": partitions, "problem": problem,
-                        "advice": Self.advice(about: "", of: "this node"),
+                        "advice": Self.advice(aboutAlone: ""),
                     ]
                 }
             }),
@@ -69,7 +69,7 @@ extension Diagnosis {
     private static func reported(_ report: ComponentReport) -> DoctorRow.Values {
         [
             "component": report.component, "reason": report.reason,
-            "advice": Self.advice(about: report.component, of: "this node"),
+            "advice": Self.advice(aboutAlone: report.component),
         ]
     }
 

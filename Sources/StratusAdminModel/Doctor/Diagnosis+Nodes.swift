@@ -85,6 +85,19 @@ extension Diagnosis {
         }
     }
 
+    /// What to do about a complaint of a component of a node that works alone. Nobody else has what
+    /// it holds, so it is never removed.
+    static func advice(aboutAlone component: String) -> String {
+        let advice = Self.advice(about: component, of: "this node")
+        return advice.contains("node remove")
+            ? "Look at its log and its disk. If it lasts, stop the node, and restore its data "
+                + "directory from a backup: no other node has what it holds."
+            : advice
+    }
+
+    /// The components that have an advice of their own.
+    package static var components: [String] { Self.complaints.flatMap(\.components) }
+
     /// What to do about a complaint of a component.
     static func advice(about component: String, of node: String) -> String {
         let values: DoctorRow.Values = ["node": node]
@@ -144,8 +157,7 @@ extension Diagnosis {
         (
             ["partitions"],
             "Other nodes have what '{node}' cannot open: run 'stratusctl node remove {node} --now', "
-                + "and let it join anew with an empty data directory. A node without peers: stop "
-                + "it, and restore its data directory from a backup."
+                + "and let it join anew with an empty data directory."
         ),
         (
             ["leaders"],

@@ -163,4 +163,21 @@ import Testing
         let sight = ClusterSight(ClusterAnswer(), earlier: ClusterAnswer(), health)
         #expect(Diagnosis.findings(sight).map(\.alarm) == ["silentNode"])
     }
+
+    @Test func `a node alone is never removed`() {
+        for component in Diagnosis.components + ["unheard of"] {
+            let report = ComponentReport(component, "a reason")
+            let found = Diagnosis.findings(
+                StatusAnswer {
+                    $0.notReady = [report]
+                    $0.warnings = [report]
+                    $0.partitions = [StatusAnswer.Partition { $0.problem = "its rows are lost" }]
+                })
+            #expect(found.count == 3)
+            for finding in found {
+                #expect(!finding.advice.contains("node remove"), "\(component): \(finding.advice)")
+                #expect(!finding.advice.contains("node replace"), "\(component)")
+            }
+        }
+    }
 }
