@@ -1,6 +1,7 @@
 import StratusGateway
 import StratusHTTP
 import StratusModel
+import StratusRuntime
 import Testing
 import WireScenarios
 
@@ -35,6 +36,22 @@ import WireScenarios
         for refusal in HTTPRefusal.allCases {
             let form = try #require(handler.form(of: refusal))
             #expect(form.headers["Cache-Control"] == "no-store", "\(refusal)")
+        }
+    }
+
+    @Test func `a request that the server has no place for is told so in the gateway's form`()
+        throws
+    {
+        let handler = InProcess().handler
+        let identity = RequestIdentity(high: 1, low: 2)
+        for refusal in CrowdRefusal.allCases {
+            let form = try #require(handler.form(of: refusal, identity))
+            #expect(form.headers["Access-Control-Allow-Origin"] == "*")
+            let answer = try JSON(parsing: form.body)
+            #expect(answer["serverErrorCode"] == "TRY_AGAIN_LATER")
+            #expect(answer["uuid"].text == identity.uuid)
+            #expect(answer["retryAfter"].integer == Int64(refusal.retryAfterSeconds))
+            #expect(answer["reason"].text == refusal.rawValue)
         }
     }
 }

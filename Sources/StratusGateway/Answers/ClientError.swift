@@ -2,6 +2,7 @@ package import StratusHTTP
 package import StratusIdentity
 package import StratusModel
 package import StratusRecords
+package import StratusRuntime
 
 /// An error as a client sees it. This is the one table from every internal error to CloudKit's
 /// codes and words. Nothing else in Stratus chooses a code or a status for a client.
@@ -87,7 +88,7 @@ extension ClientError {
                     .tryAgainLater, "too many large requests at once, try again later",
                     retryAfter: 1)
             case .noRoomToWait:
-                Self(.tryAgainLater, "too many held requests", retryAfter: 30)
+                Self(CrowdRefusal.held)
             case .bodyCutShort: Self(.badRequest, "the request ended before its body did")
             case .unreadableJSON(let offset):
                 Self(.badRequest, "\(input): no JSON at byte \(offset)")
@@ -436,6 +437,10 @@ extension ClientError {
                 .headersTooSlow, .bodyTooSlow:
                 Self(.badRequest, refusal.rawValue)
             }
+    }
+
+    package init(_ refusal: CrowdRefusal) {
+        self.init(.tryAgainLater, refusal.rawValue, retryAfter: refusal.retryAfterSeconds)
     }
 
     /// Whole seconds, and never zero: zero would ask for a storm.

@@ -48,6 +48,12 @@ package final class Gateway: HTTPHandler {
     }
 
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
-        self.services.form(of: refusal)
+        self.services.form(of: ClientError(refusal))
+    }
+
+    package func form(
+        of refusal: CrowdRefusal, _ identity: RequestIdentity
+    ) -> (headers: HeaderFields, body: Bytes)? {
+        self.services.form(of: ClientError(refusal), identity)
     }
 }

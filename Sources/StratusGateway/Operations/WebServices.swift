@@ -128,10 +128,12 @@ package struct WebServices: Surface {
     ]
 
     /// The form of what the server refuses by itself, whatever the request was about.
-    func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
-        let uuid = self.kernel.world.drawIdentity().uuid
+    func form(
+        of error: ClientError, _ identity: RequestIdentity? = nil
+    ) -> (headers: HeaderFields, body: Bytes)? {
+        let uuid = (identity ?? self.kernel.world.drawIdentity()).uuid
         var writer = JSONWriter()
-        writer.writeFailure(ClientError(refusal), uuid: uuid)
+        writer.writeFailure(error, uuid: uuid)
         let headers: HeaderFields = [
             "Content-Type": "application/json; charset=UTF-8", "X-Apple-Request-UUID": uuid,
             "Access-Control-Allow-Origin": "*", "Cache-Control": "no-store",

@@ -31,6 +31,10 @@ package final class ClientFront: HTTPHandler {
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
         self.gateway.form(of: refusal)
     }
+
+    package func form(
+        of refusal: CrowdRefusal, _ identity: RequestIdentity
+    ) -> (headers: HeaderFields, body: Bytes)? { self.gateway.form(of: refusal, identity) }
 }
 
 /// Seals files anew and copies records with what serves clients at the time, so by the settings of

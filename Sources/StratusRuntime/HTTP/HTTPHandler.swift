@@ -22,6 +22,24 @@ package protocol HTTPHandler: Sendable {
     /// The form of an answer that the server gives by itself to a message that breaks HTTP's rules
     /// or deadlines. Nil: the reason as plain text. The status is the refusal's.
     func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)?
+    /// The form of an answer to a request that the server has no place for. Nil: the reason as plain
+    /// text.
+    func form(
+        of refusal: CrowdRefusal, _ identity: RequestIdentity
+    ) -> (headers: HeaderFields, body: Bytes)?
+}
+
+/// Why the server has no place for a request that is in order. It is answered 503.
+package enum CrowdRefusal: String, Error, Sendable, CaseIterable {
+    case ofAddress = "too many requests of this address"
+    case held = "too many held requests"
+
+    package var retryAfterSeconds: Int {
+        switch self {
+        case .ofAddress: 1
+        case .held: 30
+        }
+    }
 }
 
 extension HTTPHandler {
@@ -36,6 +54,10 @@ extension HTTPHandler {
     ) -> AnswerStep { .plan }
 
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? { nil }
+
+    package func form(
+        of refusal: CrowdRefusal, _ identity: RequestIdentity
+    ) -> (headers: HeaderFields, body: Bytes)? { nil }
 }
 
 /// What came of a call.

@@ -93,7 +93,7 @@ final class HTTPServerShard: @unchecked Sendable {
             return await self.answer(request, by: plan)
         }
         guard self.admission.enterRequest(client) else {
-            return Self.full("too many requests of this address", retryAfter: 1)
+            return self.refusal(.ofAddress, request)
         }
         defer { self.admission.leaveRequest(client) }
         return await self.answer(request.passedOn(for: client), by: plan)
@@ -107,17 +107,20 @@ final class HTTPServerShard: @unchecked Sendable {
             if request.patience == .heldIfAsked {
                 return await plan.respond(request.withoutWaiting)
             }
-            return Self.full("too many held requests", retryAfter: 30)
+            return self.refusal(.held, request)
         }
         var response = await plan.respond(request)
         response.held = HeldPlace(in: self.admission, with: response.held)
         return response
     }
 
-    private static func full(_ text: String, retryAfter seconds: Int) -> HTTPResponse {
-        HTTPResponse(
-            status: 503, headers: ["Content-Type": "text/plain", "Retry-After": "\(seconds)"],
-            body: .bytes(Bytes("\(text)\n".utf8)))
+    private func refusal(_ refusal: CrowdRefusal, _ request: HTTPRequest) -> HTTPResponse {
+        let form = self.handler.form(of: refusal, request.identity)
+        var response = HTTPResponse(
+            status: 503, headers: form?.headers ?? ["Content-Type": "text/plain"],
+            body: .bytes(form?.body ?? Bytes("\(refusal.rawValue)\n".utf8)))
+        response.headers.set("Retry-After", "\(refusal.retryAfterSeconds)")
+        return response
     }
 
     func dateLine() -> Bytes {

@@ -100,6 +100,10 @@ package final class ObservedHandler: HTTPHandler {
         self.inner.form(of: refusal)
     }
 
+    package func form(
+        of refusal: CrowdRefusal, _ identity: RequestIdentity
+    ) -> (headers: HeaderFields, body: Bytes)? { self.inner.form(of: refusal, identity) }
+
     private func watch(_ request: HTTPRequest, by plan: RequestPlan) async -> HTTPResponse {
         let start = self.now()
         self.gauge(of: request).add(1)
