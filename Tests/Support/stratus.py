@@ -47,6 +47,12 @@ def built(program=BINARY):
     return program
 
 
+def outcome(*words, **options):
+    """Runs a program. Returns its status and all that it printed, the errors last."""
+    done = subprocess.run(words, capture_output=True, text=True, **options)
+    return done.returncode, done.stdout + done.stderr
+
+
 def control_words(url, token_file, program=BINARY):
     """The command line of the `stratusctl` beside a program, at the administrators' URL of a node."""
     return [os.path.join(os.path.dirname(program), "stratusctl"), "--node", url, "--token-file", str(token_file)]
