@@ -16,8 +16,7 @@ extension SignInService {
         var fields = SignInHTML.SignUpFields()
         if let proof {
             guard let address = self.accounts.provenAddress(proof) else {
-                return html.message(
-                    400, "This link is too old. Go back to the app and sign up again.")
+                return Self.tooOld(html, "sign up")
             }
             fields.email = address.text
             fields.proof = proof

@@ -164,6 +164,11 @@ package final class SignInService: Sendable {
         return SignInReceiver(of: link, token)
     }
 
+    /// - Parameter what: is to be done again.
+    static func tooOld(_ html: SignInHTML, _ what: String = "sign in") -> HTTPResponse {
+        html.message(400, "This link is too old. Go back to the app and \(what) again.")
+    }
+
     private static func unwelcome(_ html: SignInHTML) -> HTTPResponse {
         html.message(400, "The app may no longer ask people to sign in.")
     }
@@ -191,7 +196,7 @@ package final class SignInService: Sendable {
         async throws -> HTTPResponse
     {
         guard let text = form["t"], let link = self.link(text) else {
-            return html.message(400, "This link is too old. Go back to the app and sign in again.")
+            return Self.tooOld(html)
         }
         guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         let typed = form["email"] ?? ""
@@ -232,7 +237,7 @@ package final class SignInService: Sendable {
         guard self.settings.signUpIsOpen else { return Self.closed(html) }
         guard let text = form["t"], let link = self.link(text, proof: form["p"])
         else {
-            return html.message(400, "This link is too old. Go back to the app and sign in again.")
+            return Self.tooOld(html)
         }
         guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         if self.email != nil, form["p"] == nil {
@@ -243,8 +248,7 @@ package final class SignInService: Sendable {
         fields.isUnchecked = !self.settings.addressesAreTrusted
         if let proof = form["p"] {
             guard let address = self.accounts.provenAddress(proof) else {
-                return html.message(
-                    400, "This link is too old. Go back to the app and sign up again.")
+                return Self.tooOld(html, "sign up")
             }
             fields.email = address.text
             fields.proof = proof
