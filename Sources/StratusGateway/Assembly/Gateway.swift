@@ -23,7 +23,8 @@ package final class Gateway: HTTPHandler {
     ) {
         self.kernel = kernel
         let services = WebServices(
-            kernel, assets: needs.assets, operations ?? .standard(needs, kernel.settings))
+            kernel, assets: needs.assets, hasPeople: needs.people != nil,
+            operations ?? .standard(needs, kernel.settings))
         let assets = needs.assets.map { AssetSurface($0, kernel) }
         self.services = services
         self.assets = assets

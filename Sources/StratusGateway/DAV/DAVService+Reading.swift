@@ -66,20 +66,29 @@ extension DAVService {
     func page(
         _ target: Place, _ folder: DocumentItem, members: [DocumentItem]? = nil
     ) -> HTTPResponse {
+        let nonce = self.exchange.kernel.world.drawIdentity().uuid
         let headers: HeaderFields = [
             "Content-Type": "text/html; charset=UTF-8",
             "Content-Security-Policy":
-                "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+                "default-src 'none'; style-src 'nonce-\(nonce)'; base-uri 'none'; "
+                + "form-action 'none'; frame-ancestors 'none'",
             "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
         ]
         if self.head.method == "HEAD" { return HTTPResponse(status: 200, headers: headers) }
-        let title = SignInHTML.escape(target.names.last ?? self.route.container.container)
+        let app = self.route.container.container
+        let title = SignInHTML.escape(target.names.last ?? app)
         let listing = DAVListing(
             self, folder, members: members,
             opening: Bytes(
                 ("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>\(title)"
-                    + "</title></head><body><h1>\(title)</h1><ul>\n"
-                    + (target.names.isEmpty ? "" : "<li><a href=\"../\">..</a></li>\n")).utf8),
+                    + "</title><meta name=\"viewport\" content=\"width=device-width, "
+                    + "initial-scale=1\"><style nonce=\"\(nonce)\">\(Self.style)</style></head>"
+                    + "<body><h1>\(title)</h1>"
+                    + (target.names.isEmpty
+                        ? "<ul>\n"
+                        : "<p>of \(SignInHTML.escape(app))</p><ul>\n"
+                            + "<li><a href=\"../\">..</a></li>\n"))
+                    .utf8),
             closing: Bytes("</ul></body></html>\n".utf8)
         ) { items in
             var bytes: Bytes = []
@@ -90,13 +99,46 @@ extension DAVService {
                 let names = target.names + [item.name]
                 bytes += Bytes(
                     ("<li><a href=\"\(self.route.href(names, isFolder: isFolder))\">"
-                        + SignInHTML.escape(item.name) + (isFolder ? "/</a>" : "</a> \(item.size)")
-                        + "</li>\n").utf8)
+                        + SignInHTML.escape(item.name) + (isFolder ? "/</a>" : "</a>")
+                        + " <span>\(Self.details(of: item))</span></li>\n").utf8)
                 await turn.spend(items: 1, size: bytes.count - start)
             }
             return bytes
         }
         return HTTPResponse(status: 200, headers: headers, body: .stream(listing, length: nil))
+    }
+
+    private static let style = """
+        body{font:16px/1.6 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;\
+        color:#1a1a1a;background:#fff}
+        h1{font-size:1.4rem;margin:0}ul{list-style:none;padding:0}
+        li{display:flex;justify-content:space-between;gap:1rem;border-top:1px solid #ddd;padding:.3rem 0}
+        a{color:#0b57d0;overflow-wrap:anywhere}span{white-space:nowrap;color:#666}
+        @media (prefers-color-scheme:dark){body{color:#eee;background:#161616}a{color:#a8c7fa}\
+        li{border-color:#444}span{color:#aaa}}
+        """
+
+    /// What stands beside a name. The folders that everybody has were never edited.
+    private static func details(of item: DocumentItem) -> String {
+        var details: [String] = []
+        if item.kind == .file { details.append(Self.text(ofSize: item.size)) }
+        if item.editedAtMilliseconds > 0 {
+            details.append(String(WallTime.text(item.editedAtMilliseconds).prefix(10)))
+        }
+        return details.joined(separator: ", ")
+    }
+
+    /// For people, in steps of a thousand.
+    static func text(ofSize size: UInt64) -> String {
+        if size == 1 { return "1 byte" }
+        var (whole, tenths, units) = (size, UInt64(0), ["bytes", "kB", "MB", "GB", "TB"][...])
+        while whole >= 1_000, units.count > 1 {
+            tenths = whole % 1_000 / 100
+            whole /= 1_000
+            units.removeFirst()
+        }
+        let isExact = units.count == 5 || whole >= 100
+        return "\(whole)\(isExact ? "" : ".\(tenths)") \(units.first ?? "bytes")"
     }
 
     // MARK: PROPFIND

@@ -14,14 +14,20 @@ package struct WebServices: Surface {
     /// Nil where nothing keeps assets.
     private let assets: AssetKit?
     let operations: OperationTable
+    /// Whether there are pages where people sign in.
+    private let hasPeople: Bool
     /// Another one for each that is made, so for each set of settings.
     private let version: UInt64
 
     private static let versions = Atomic<UInt64>(0)
     private static let other = RouteLabel("other")
 
-    init(_ kernel: GatewayKernel, assets: AssetKit?, _ operations: OperationTable) {
+    init(
+        _ kernel: GatewayKernel, assets: AssetKit?, hasPeople: Bool = false,
+        _ operations: OperationTable
+    ) {
         self.kernel = kernel
+        self.hasPeople = hasPeople
         self.assets = assets
         self.operations = operations
         self.version = Self.versions.wrappingAdd(1, ordering: .relaxed).newValue
@@ -46,6 +52,9 @@ package struct WebServices: Surface {
             (route, operation) = try self.operations.route(of: head.path)
         } catch {
             admission.refusal = error
+            if error == .unknownPath, let place = NoPage(head, isFront: head.path == "/") {
+                admission.refusal = place
+            }
             return SurfacePlan(RequestRoute(Self.other), admission: admission, target: nil)
         }
         if !operation.methods.contains(named: head.method) {
@@ -114,12 +123,33 @@ package struct WebServices: Surface {
                 return response
             }
             response = try self.response(answer, room)
+        } catch let place as NoPage {
+            response = self.page(place, task.http)
         } catch {
             response = self.failure(error, of: task.http)
         }
         if let token { Self.returnUserToken(token, in: &response) }
         self.setVersion(in: &response)
         return response
+    }
+
+    /// A person typed an address that leads nowhere.
+    private struct NoPage: Error {
+        let isFront: Bool
+
+        /// Nil: a program asks.
+        init?(_ head: RequestHead, isFront: Bool) {
+            guard ["GET", "HEAD"].contains(head.method),
+                head.headers.values(of: "Accept").contains(where: { $0.contains("text/html") })
+            else { return nil }
+            self.isFront = isFront
+        }
+    }
+
+    private func page(_ place: NoPage, _ request: HTTPRequest) -> HTTPResponse {
+        let html = SignInHTML(nonce: request.identity.uuid)
+        return place.isFront
+            ? html.front(hasPeople: self.hasPeople) : html.message(404, "There is no such page.")
     }
 
     private static let version: HeaderFields = ["X-Apple-CloudKit-Version": "1.0"]

@@ -121,6 +121,18 @@ struct SignInHTML {
             "<p role=\"\(status < 400 ? "status" : "alert")\">\(Self.escape(text))</p>")
     }
 
+    /// What stands at `/`.
+    func front(hasPeople: Bool) -> HTTPResponse {
+        let links = """
+            <p><a href="/password">Change your password</a><br>
+            <a href="/app-passwords">App passwords, for programs that mount your documents</a></p>
+            """
+        return self.page(
+            200, title: "Stratus",
+            "<p>This server keeps the data of apps. You sign in from an app, and not here.</p>\n"
+                + (hasPeople ? links : ""))
+    }
+
     static func says(_ receiver: SignInReceiver) -> String {
         let (before, name, after) = receiver.sentence
         return "<p>\(before)<strong>\(self.escape(name))</strong>\(after)</p>"
@@ -212,10 +224,11 @@ struct SignInHTML {
             color:#fff;width:100%;margin-top:.5rem}
             :focus-visible{outline:3px solid #0b57d0;outline-offset:2px}
             .problem{border-left:4px solid #b3261e;padding:.3rem .8rem;background:#fdecea}
-            a{color:#0b57d0}
+            a{color:#0b57d0}summary{cursor:pointer}hr{border:0;border-top:1px solid #999}
+            button.away{background:none;color:#b3261e;border:1px solid}
             @media (prefers-color-scheme:dark){body{color:#eee;background:#161616}\
             input:not([type=checkbox]){background:#222;color:#eee;border-color:#999}\
-            .problem{background:#3b1512}a{color:#a8c7fa}}
+            .problem{background:#3b1512}a{color:#a8c7fa}button.away{color:#f2b8b5}}
             </style></head>
             <body><main><h1>\(title)</h1>
             \(content)

@@ -102,11 +102,16 @@ extension SignInService {
         made: (label: String, password: String)? = nil
     ) async throws -> HTTPResponse {
         let passwords = try await self.accounts.appPasswords(of: id)
-        let containers = try await self.accounts.containers(of: id).map(Self.text).sorted()
+        // What people use comes before what developers try.
+        let containers = try await self.accounts.containers(of: id).sorted {
+            ($0.environment == .production ? 0 : 1, $0.container)
+                < ($1.environment == .production ? 0 : 1, $1.container)
+        }.map(Self.text)
         return html.appPasswords(
             passwords.map {
                 (
                     id: $0.id, label: $0.kind.label, container: Self.text($0.container),
+                    made: String(WallTime.text($0.madeMilliseconds).prefix(10)),
                     isReadOnly: $0.kind.isReadOnly, showsAll: $0.kind.showsAll
                 )
             }, of: containers, visit: visit, problem: problem, made: made)
@@ -119,7 +124,8 @@ extension SignInService {
 
 extension SignInHTML {
     typealias ShownAppPassword = (
-        id: String, label: String, container: String, isReadOnly: Bool, showsAll: Bool
+        id: String, label: String, container: String, made: String, isReadOnly: Bool,
+        showsAll: Bool
     )
 
     func appPasswordSignIn(
@@ -154,15 +160,21 @@ extension SignInHTML {
         }
         if passwords.isEmpty { content += "<p>You have no app passwords.</p>\n" }
         for password in passwords {
+            // Withdrawing ends what a program has, so it takes two steps.
             content += """
-                <form method="post" action="/app-passwords">\(hidden)\
-                <input type="hidden" name="do" value="withdraw">\
-                <input type="hidden" name="id" value="\(Self.escape(password.id))">
                 <p><strong>\(Self.escape(password.label))</strong><br>\
                 \(Self.escape(password.container)), \
                 \(password.showsAll ? "everything" : "Documents"), \
-                \(password.isReadOnly ? "reading only" : "reading and writing")</p>
-                <button type="submit">Withdraw \(Self.escape(password.label))</button></form>
+                \(password.isReadOnly ? "reading only" : "reading and writing")<br>\
+                made on \(password.made)</p>
+                <details><summary>Withdraw</summary>
+                <form method="post" action="/app-passwords">\(hidden)\
+                <input type="hidden" name="do" value="withdraw">\
+                <input type="hidden" name="id" value="\(Self.escape(password.id))">
+                <p>Programs that show this password are let in no more.</p>
+                <button type="submit" class="away">Withdraw \(Self.escape(password.label))</button>\
+                </form></details>
+                <hr>
 
                 """
         }

@@ -508,7 +508,21 @@ import Testing
         #expect(responses.count == 451)
         let hrefs = Set(responses.compactMap { $0.element(XMLName("DAV:", "href"))?.text })
         #expect(hrefs.count == 451 && hrefs.contains(dav.path("/Documents/449")))
-        #expect(try await dav.send("GET", "/Documents").text.split(separator: "<li>").count == 452)
+        let page = try await dav.send("GET", "/Documents")
+        #expect(page.text.split(separator: "<li>").count == 452)
+        #expect(page.text.contains("449</a> <span>1 byte, 20"), "\(page.text.suffix(400))")
+        let policy = try #require(page.headers["Content-Security-Policy"])
+        let nonce = try #require(policy.split(separator: "'nonce-").dropFirst().first)
+        #expect(page.text.contains("<style nonce=\"\(nonce.prefix { $0 != "'" })\">"))
+    }
+
+    @Test(
+        arguments: [
+            (0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (40_000, "40.0 kB"),
+            (123_456, "123 kB"), (2_960_000, "2.9 MB"), (.max, "18446744 TB"),
+        ] as [(UInt64, String)])
+    func `sizes are told in words that people read`(size: UInt64, text: String) {
+        #expect(DAVService.text(ofSize: size) == text)
     }
 
     @Test func `properties are kept as they were written`() async throws {

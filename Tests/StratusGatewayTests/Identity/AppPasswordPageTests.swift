@@ -74,6 +74,9 @@ import Testing
 
         let again = try await self.act(town, ("v", visit))
         #expect(again.text.contains("lap&lt;top&gt;") && self.password(again) == nil)
+        // Withdrawing takes two steps.
+        #expect(again.text.contains("made on 2024-03-05"), "\(again.text)")
+        #expect(again.text.contains("<details><summary>Withdraw</summary>"))
         let id = try #require(try await town.accounts.appPasswords(of: ann).first?.id)
         let gone = try await self.act(town, ("v", visit), ("do", "withdraw"), ("id", id))
         #expect(gone.text.contains("You have no app passwords"))
@@ -81,6 +84,44 @@ import Testing
         #expect(try await dav.status("PROPFIND", "/Documents", [("Depth", "0")]) == 401)
         let twice = try await self.act(town, ("v", visit), ("do", "withdraw"), ("id", id))
         #expect(twice.text.contains("withdrawn already"))
+    }
+
+    @Test func `apps in production come before those in development`() async throws {
+        let (town, ann) = try await self.town()
+        _ = try await town.accounts.openSession(
+            of: ann, provenBy: nil, in: Neighbourhood.production, stays: false, agent: "")
+        let page = try await self.begin(town).text
+        let production = try #require(page.firstRange(of: "shelves production</option>"))
+        let development = try #require(page.firstRange(of: "shelves development</option>"))
+        #expect(production.lowerBound < development.lowerBound)
+    }
+
+    @Test func `a person who types an address that leads nowhere gets a page, and a program JSON`()
+        async throws
+    {
+        let (town, _) = try await self.town()
+        func get(_ path: String, _ method: String = "GET", accept: String?) async throws
+            -> WireAnswer
+        {
+            try await town.send(
+                WireRequest(
+                    method: method, target: path,
+                    headers: accept.map { [(name: "Accept", value: $0)] } ?? [], body: []))
+        }
+        let browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+        let front = try await get("/", accept: browser)
+        #expect(front.status == 200 && front.text.contains("href=\"/app-passwords\""))
+        #expect(front.header("Content-Type") == "text/html; charset=utf-8")
+        #expect(front.header("Content-Security-Policy")?.hasPrefix("default-src 'none';") == true)
+        let nowhere = try await get("/nowhere", accept: browser)
+        #expect(nowhere.status == 404 && nowhere.text.contains("There is no such page."))
+        for (path, method, accept) in [
+            ("/", "GET", nil), ("/", "GET", "*/*"), ("/nowhere", "POST", browser),
+            ("/database/1/C/nowhere/public/records/query", "GET", browser),
+        ] {
+            let answer = try await get(path, method, accept: accept)
+            #expect(answer.status == 404 && answer.json["serverErrorCode"] == "NOT_FOUND")
+        }
     }
 
     @Test func `only who proves the account's password is let in, and not for long`() async throws {
