@@ -5,20 +5,23 @@ package import StratusRecords
 
 /// The storage that the databases of a container use, a page of users at a time.
 package struct ContainerUsage: Sendable {
-    private let store: IdentityStore
+    private let accounts: Accounts
+    private var store: IdentityStore { self.accounts.store }
     private let registry: ContainerRegistry
 
     /// Users on one page: each is a question to another partition.
     package static let userCountMax = 100
 
     package init(_ directory: Directory) {
-        self.store = directory.accounts.store
+        self.accounts = directory.accounts
         self.registry = directory.registry
     }
 
     package struct Held: Sendable, Equatable {
         /// Empty: the public database.
         package var owner: String
+        /// The address of the owner's account, if there is one.
+        package var email: String?
         package var use: StorageUse
         package var zoneCount: UInt64
     }
@@ -41,10 +44,13 @@ package struct ContainerUsage: Sendable {
             after: after.map { Bytes($0.utf8) }, limit: Self.userCountMax)
         let layout =
             users.isEmpty ? ContainerLayout() : try await self.registry.layout(of: container)
-        for user in users {
+        let owners = users.map { (try? ContainerUser(decoding: $0.row.body))?.account }
+        var emails = try await self.accounts.accounts(owners.compactMap(\.self)).makeIterator()
+        for (user, owner) in zip(users, owners) {
             let name = String(decoding: user.name, as: UTF8.self)
-            page.databases.append(
-                try await self.held(by: layout.privateDatabase(of: name, in: container)))
+            var held = try await self.held(by: layout.privateDatabase(of: name, in: container))
+            if owner != nil { held.email = emails.next()??.email }
+            page.databases.append(held)
             page.next = name
         }
         if users.count < Self.userCountMax { page.next = nil }

@@ -223,6 +223,7 @@ enum ContainerPages {
                     DatabaseUsage {
                         $0.database = held.owner.isEmpty ? "public" : "private"
                         $0.userRecordName = held.owner.isEmpty ? nil : held.owner
+                        $0.email = held.email
                         $0.zones = Int64(clamping: held.zoneCount)
                         $0.records = Int64(clamping: held.use.recordCount)
                         $0.bytes = Int64(clamping: held.use.size)

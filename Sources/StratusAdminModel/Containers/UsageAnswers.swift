@@ -4,6 +4,8 @@ import StratusModel
 package struct DatabaseUsage: NamedMembers {
     package var database = ""
     package var userRecordName: String?
+    /// Of the user's account, if there is one.
+    package var email: String?
     package var zones: Int64 = 0
     package var records: Int64 = 0
     package var bytes: Int64 = 0
@@ -12,6 +14,7 @@ package struct DatabaseUsage: NamedMembers {
     package mutating func lay(in form: inout NamedForm) {
         form.member("database", &self.database)
         form.member("userRecordName", &self.userRecordName)
+        form.member("email", &self.email)
         form.member("zones", &self.zones)
         form.member("records", &self.records)
         form.member("bytes", &self.bytes)
@@ -34,6 +37,7 @@ package struct UsageAnswer: NamedMembers {
 /// One database, or all together, as `stratusctl container usage` shows it.
 package struct UsageRow: NamedMembers, TabularRow {
     package var name = ""
+    package var email: String?
     package var zones: Int64 = 0
     package var records: Int64 = 0
     package var bytes: Int64 = 0
@@ -41,6 +45,7 @@ package struct UsageRow: NamedMembers, TabularRow {
     package init() {}
     package mutating func lay(in form: inout NamedForm) {
         form.member("database", &self.name)
+        form.member("email", &self.email)
         form.member("zones", &self.zones)
         form.member("records", &self.records)
         form.member("bytes", &self.bytes)
@@ -48,7 +53,7 @@ package struct UsageRow: NamedMembers, TabularRow {
 
     package static var columns: [AnswerColumn<Self>] {
         [
-            .init("DATABASE", \.name),
+            .init("DATABASE", \.name), .init("E-MAIL") { $0.email ?? "" },
             .init("ZONES", alignsRight: true, \.zones),
             .init("RECORDS", alignsRight: true, \.records),
             .init("BYTES", alignsRight: true, \.bytes),
@@ -59,6 +64,7 @@ package struct UsageRow: NamedMembers, TabularRow {
 
     package init(_ usage: DatabaseUsage) {
         self.name = usage.userRecordName ?? "(public)"
+        self.email = usage.email
         self.zones = usage.zones
         self.records = usage.records
         self.bytes = usage.bytes

@@ -110,7 +110,7 @@ enum AnswerSamples {
             #"{"isDone":true,"waitMilliseconds":0,"users":1,"zones":0,"records":4,"outstanding":["the schema, and how far each database had come","copies of the data directory made before"]}"#,
         ],
         "GET \(container)/usage": [
-            #"{"databases":[{"database":"public","zones":1,"records":10,"bytes":100},{"database":"private","userRecordName":"_a","zones":2,"records":20,"bytes":200}],"next":"_a"}"#
+            #"{"databases":[{"database":"public","zones":1,"records":10,"bytes":100},{"database":"private","userRecordName":"_a","email":"mara@example.org","zones":2,"records":20,"bytes":200}],"next":"_a"}"#
         ],
         "GET \(container)/usage?after=_a": [
             #"{"databases":[{"database":"private","userRecordName":"_b","zones":3,"records":30,"bytes":300}]}"#
