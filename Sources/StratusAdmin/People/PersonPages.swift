@@ -44,9 +44,9 @@ enum PersonPages {
         }
         let ids = try await exchange.accounts.page(after: after, limit: limit)
         var answer = UsersAnswer()
-        for id in ids {
+        for (id, account) in zip(ids, try await exchange.accounts.accounts(ids)) {
             // One that goes meanwhile is left out.
-            guard let account = try await exchange.accounts.account(id) else { continue }
+            guard let account else { continue }
             answer.users.append(
                 UserRow {
                     $0.email = account.email
@@ -145,16 +145,6 @@ enum PersonPages {
         }
         try await exchange.accounts.closeSession(known.name, of: id)
         return await exchange.done("user sign-out", "\(id) session \(session)")
-    }
-}
-
-extension Account.Verification {
-    var name: String {
-        switch self {
-        case .unproven: "nobody"
-        case .administrator: "administrator"
-        case .proof: "proof"
-        }
     }
 }
 

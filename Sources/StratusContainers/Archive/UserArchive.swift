@@ -65,7 +65,11 @@ package struct UserArchive: Sendable {
             $0.member("givenName", account.givenName)
             $0.member("familyName", account.familyName)
             $0.member("isDiscoverable", account.isDiscoverable)
+            $0.member("verified", account.verification.name)
             $0.member("createdMilliseconds", account.createdMilliseconds)
+            if account.lastSignInMilliseconds > 0 {
+                $0.member("lastSignInMilliseconds", account.lastSignInMilliseconds)
+            }
             if files != nil { $0.member("files", true) }
         }
         try await files?.keepUp()

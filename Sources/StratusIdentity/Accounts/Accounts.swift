@@ -57,6 +57,27 @@ package struct Accounts: Sendable {
         return try Self.decode(row)
     }
 
+    /// Questions that a page of accounts has under way at a time.
+    static let questionCountMax = 16
+
+    /// Accounts in the order of their identifiers; nil for one that is no more.
+    ///
+    /// Each account has a home of its own, so there is no one question for a page: several are asked
+    /// side by side.
+    package func accounts(_ ids: [AccountID]) async throws -> [Account?] {
+        var found = [Account?](repeating: nil, count: ids.count)
+        try await withThrowingTaskGroup(of: (Int, Account?).self) { tasks in
+            for position in ids.indices {
+                if position >= Self.questionCountMax, let next = try await tasks.next() {
+                    found[next.0] = next.1
+                }
+                tasks.addTask { (position, try await self.account(ids[position])) }
+            }
+            for try await (position, account) in tasks { found[position] = account }
+        }
+        return found
+    }
+
     package func account(of email: EmailAddress) async throws(RouteError) -> AccountID? {
         let hash = self.store.keys.hash(of: email)
         let row = try await self.store.row(

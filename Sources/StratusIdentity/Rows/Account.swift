@@ -78,6 +78,15 @@ package struct Account: Sendable, Equatable {
         case administrator = 1
         /// The person, who opened a link that was sent there.
         case proof = 2
+
+        /// What administrators and exports call it.
+        package var name: String {
+            switch self {
+            case .unproven: "nobody"
+            case .administrator: "administrator"
+            case .proof: "proof"
+            }
+        }
     }
 
     package struct Reset: Sendable, Equatable {

@@ -24,6 +24,7 @@ import Testing
         let api = try await town.apiToken()
         let ann = try await town.account("ann@example.org")
         let bob = try await town.account("bob@example.org")
+        let signedIn = town.world.wallMilliseconds
         let tokens = [ann: try await town.signIn(ann), bob: try await town.signIn(bob)]
         func save(_ who: AccountID, _ names: [String], zone: String?, database: String) async throws
         {
@@ -66,6 +67,8 @@ import Testing
             try #require(try await archive.export(ann, in: Neighbourhood.container)))
         #expect(lines[0]["email"] == "ann@example.org")
         #expect(lines[0]["userRecordName"].text == town.recordName(ann))
+        #expect(lines[0]["verified"] == "administrator")
+        #expect(lines[0]["lastSignInMilliseconds"].integer == signedIn)
         #expect(lines.count == 464)
         #expect(lines.dropFirst().allSatisfy { $0["record"]["recordName"] != nil })
         // The person's own record, and the ten.

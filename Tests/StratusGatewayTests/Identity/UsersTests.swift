@@ -497,4 +497,27 @@ import Testing
         #expect(try await read(annToken)["serverErrorCode"] == "NOT_FOUND")
         #expect(try await create("Page", "three", annToken)["serverErrorCode"] == "ACCESS_DENIED")
     }
+
+    @Test func `a page of accounts is read several at a time, and in the order of the page`()
+        async throws
+    {
+        let town = Neighbourhood()
+        var ids: [AccountID] = []
+        for number in 0..<40 { ids.append(try await town.account("a\(number)@example.org")) }
+        #expect(try await town.accounts.remove(ids[7]))
+        let underWay = Mutex((now: 0, most: 0))
+        town.router.afterRead.withLock { hook in
+            hook = { _ in
+                underWay.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                for _ in 0..<100 { await Task.yield() }
+                underWay.withLock { $0.now -= 1 }
+            }
+        }
+        let found = try await town.accounts.accounts(ids)
+        town.router.afterRead.withLock { $0 = nil }
+        let wanted = (0..<40).map { $0 == 7 ? nil : "a\($0)@example.org" }
+        #expect(found.map { $0?.email } == wanted)
+        let most = underWay.withLock { $0.most }
+        #expect(most > 1 && most <= 16, "\(most) at a time")
+    }
 }
