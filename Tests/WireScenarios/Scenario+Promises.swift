@@ -121,6 +121,31 @@ extension Scenario {
                 [operation("forceUpdate", "c", under: "a")], in: zone)
             #expect(moved[0]["parent"]["recordName"] == "a", "\(moved)")
         },
+        Scenario("promise: the children of a deleted parent stay, and may be changed") { caller in
+            try await caller.makeZone("Shelves")
+            let zone: JSON = ["zoneName": "Shelves"]
+            func child(_ kind: String, _ name: JSON) -> JSON {
+                [
+                    "operationType": .string(kind),
+                    "record": [
+                        "recordName": name, "recordType": "Book", "parent": ["recordName": "p"],
+                        "fields": ["title": ["value": "Low Tide"]],
+                    ],
+                ]
+            }
+            _ = try await caller.modify(
+                [Operation.create("p", type: "Book"), child("create", "c")], in: zone)
+            let gone = try await caller.modify([Operation.of("forceDelete", "p")], in: zone)
+            #expect(gone[0]["deleted"] == true, "\(gone)")
+            let left = try await caller.lookUp(["c"], in: zone)[0]
+            #expect(left["parent"]["recordName"] == "p", "\(left)")
+            let changed = try await caller.modify([child("forceUpdate", "c")], in: zone)
+            #expect(changed[0]["parent"]["recordName"] == "p", "\(changed)")
+            // No new child comes to it.
+            expectItem(
+                try await caller.modify([child("create", "d")], in: zone)[0],
+                failed: "BAD_REQUEST")
+        },
         Scenario("promise: a zone that cannot be as it is asked for is refused") { caller in
             func make(_ name: JSON, _ scope: JSON?) async throws -> JSON {
                 var zone: JSON = ["zoneID": ["zoneName": name]]
