@@ -68,6 +68,11 @@ package struct DigestComparison: Sendable, Equatable {
         return self.compare(at: index, with: [peer], as: node, in: configuration)
     }
 
+    /// This replica's digest after the entry, if it is remembered.
+    package func digest(at index: LogIndex) -> StateDigest? {
+        self.own.first { $0.index == index }?.digest
+    }
+
     /// The own rows were replaced by a snapshot: what was said of them before says nothing any
     /// more.
     package mutating func replaced() {

@@ -55,7 +55,7 @@ package struct Progress: Sendable, Equatable {
     /// Set by the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true
     /// It has asked for its rows.
-    var lacksRows = false
+    package internal(set) var lacksRows = false
     /// It has acknowledged what it is known to have in its present life.
     var isProven = true
 

@@ -99,6 +99,7 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case steppedDownNoQuorum, resignedInhibited, leaderRestarted, answerGatedOnVote
     case appendDropped, followerGivenUp, intakeSlowed
     case copiesNotHeld, gateWaits
-    case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain, diverged
+    case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain, diverged, rowsRotten
+    case rowsChecked, rowsFoundRotten, snapshotRefusedByPeer
     case acknowledgedTailOwed, standInHandsOver
 }

@@ -27,6 +27,8 @@ extension RaftGroup {
         case permitted(Inhibition)
         /// The own rows differ from those of a majority of the voters, at the same entry.
         case diverged
+        /// The own rows are not what was applied: they are to be replaced, and the log is whole.
+        case rowsRotten
 
         /// The pair heartbeats say that the node is silent.
         case suspected(NodeID)

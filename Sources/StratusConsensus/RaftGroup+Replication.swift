@@ -360,6 +360,8 @@ extension RaftGroup {
             self.peers[position].mode != .probing
             || received >= self.peers[position].next.previous
         if isAgreed {
+            // Entries are accepted in this mode only behind the snapshot.
+            if self.peers[position].mode == .snapshot { self.peers[position].lacksRows = false }
             self.peers[position].mode = .streaming
             let isBehind =
                 self.peers[position].match < self.log.last

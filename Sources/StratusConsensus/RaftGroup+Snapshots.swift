@@ -51,6 +51,7 @@ extension RaftGroup {
         }
         if index > .zero, self.peers[position].stateResendAt != nil {
             guard !unneeded else {
+                self.peers[position].lacksRows = false
                 self.stopSnapshot(toPeerAt: position, into: &actions)
                 return
             }
@@ -109,9 +110,26 @@ extension RaftGroup {
         guard !self.hasDiverged, !self.isAlone else { return }
         actions.append(.reached(.diverged))
         self.hasDiverged = true
+        self.hasWrongRows = true
         self.lacksState = true
         self.stateWantedAt = now
         self.inhibit(.divergence, at: now, into: &actions)
+    }
+
+    /// The own rows have rotted: they are replaced by the leader's, as if they were lost. The log is
+    /// what it was, so that this replica votes, and may stand in where nobody else can lead.
+    mutating func noteRottenRows(at now: MonotonicTime, into actions: inout [Action]) {
+        guard !self.lacksState, !self.isAlone else { return }
+        actions.append(.reached(.rowsRotten))
+        self.hasWrongRows = true
+        self.lacksState = true
+        self.stateWantedAt = now
+        switch self.role {
+        case .leader: self.handOver(at: now, into: &actions)
+        case .preCandidate, .candidate:
+            self.becomeFollower(in: self.term, of: self.leader, at: now, into: &actions)
+        case .follower: break
+        }
     }
 
     /// Asks the leader for its state: an answer about a snapshot that was never sent.
@@ -132,7 +150,7 @@ extension RaftGroup {
         if self.lacksState {
             // Rows that are there never go back.
             return identity.index < self.log.base.index
-                || self.hasDiverged && identity.index < self.handed
+                || self.hasWrongRows && identity.index < self.handed
         }
         return identity.index <= self.commit
             || self.log.holds(LogPoint(index: identity.index, term: identity.term))
@@ -167,6 +185,7 @@ extension RaftGroup {
             self.stateWantedAt = nil
             if self.hasDiverged { self.inhibition.remove(.divergence) }
             self.hasDiverged = false
+            self.hasWrongRows = false
         }
         if self.keepsLog(after: identity) {
             // What follows it here was acknowledged: it stays, and is applied again as it is

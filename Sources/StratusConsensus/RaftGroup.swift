@@ -104,6 +104,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// Whether the rows differ from those of a majority of the voters. In addition to what
     /// ``lacksState`` forbids, this replica votes for nobody.
     package internal(set) var hasDiverged = false
+    /// Whether ``lacksState`` speaks of rows that are there, and wrong.
+    var hasWrongRows = false
     /// While it does: when the leader is asked for one again.
     var stateWantedAt: MonotonicTime?
     /// The last of the entries that the log has lost, which may have been acknowledged. This
@@ -297,6 +299,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         case .inhibited(let reasons):
             self.inhibit(reasons, at: now, into: &actions)
         case .diverged: self.noteDivergence(at: now, into: &actions)
+        case .rowsRotten: self.noteRottenRows(at: now, into: &actions)
         case .permitted(let reasons):
             self.inhibition.subtract(reasons)
             if self.bugs.contains(.permitLiftsAll) { self.inhibition = [] }
@@ -426,7 +429,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
                 into: &actions)
             return
         // The shell's business: consensus goes by the log alone.
-        case .digest: return
+        case .digest, .snapshotUntrue: return
         default: break
         }
         if message.term < self.term {
@@ -444,7 +447,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
             guard self.follow(from, at: now, into: &actions) else { return }
         }
         switch message.body {
-        case .preVoteRequest, .voteRequest, .preVoteAnswer, .digest:
+        case .preVoteRequest, .voteRequest, .preVoteAnswer, .digest, .snapshotUntrue:
             break  // Handled above; a refused pre-vote says only its term.
         case .voteAnswer(let granted):
             self.countVote(
@@ -636,7 +639,7 @@ extension ConsensusMessage {
             .acknowledged:
             true
         case .preVoteRequest, .preVoteAnswer, .voteRequest, .voteAnswer, .appendAccepted,
-            .appendRefused, .probeAnswer, .snapshotAnswer, .digest, .held:
+            .appendRefused, .probeAnswer, .snapshotAnswer, .digest, .held, .snapshotUntrue:
             false
         }
     }
@@ -666,7 +669,7 @@ extension ConsensusMessage {
             return chunk.identity.term <= self.term && chunk.identity.index > .zero
                 && !chunk.identity.configuration.voters.isEmpty
         case .preVoteAnswer, .voteAnswer, .probe, .probeAnswer, .transferNow, .resigned,
-            .snapshotAnswer, .digest, .heldAsk, .held:
+            .snapshotAnswer, .digest, .heldAsk, .held, .snapshotUntrue:
             return true
         }
     }

@@ -73,6 +73,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case newReplicaNotTold, permitLiftsAll, endedSuspectedForEver
     // Damage.
     case unknownLossForgiven, digestsNotCompared, acknowledgedTailForgotten
+    case spoolUnchecked, rowsNotChecked
     // Recovery and mail.
     case newDatabaseNotLifted, mailNumberUsedAgain, lostTokensHonoured, mailNotLifted
     // Requests that are remembered.

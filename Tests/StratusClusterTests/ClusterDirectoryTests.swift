@@ -198,7 +198,7 @@ import Testing
             configuration: Configuration(
                 voters: [NodeID(1), NodeID(2)], incoming: [NodeID(2), NodeID(4)],
                 learners: [NodeID(5)]), configurationIndex: LogIndex(9), isCommitted: true,
-            caughtUp: [NodeID(2), NodeID(4)])
+            caughtUp: [NodeID(2), NodeID(4)], isTroubled: true)
         var health = NodeHealth()
         health.version = "1"
         health.complaints = [.init(component: "storage", reason: "full")]

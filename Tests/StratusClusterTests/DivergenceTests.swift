@@ -54,6 +54,112 @@ import Testing
         #expect(three.alarms.withLock { $0.count } == count)
     }
 
+    /// Three nodes with a filled partition, and their stores.
+    private func filled(_ seed: UInt64) throws -> (ThreeNodes, Shared<[NodeID: Unchecked]>) {
+        let stores = Shared<[NodeID: Unchecked]>([:])
+        let three = try ThreeNodes(seed: seed) { setup in
+            // Digests that are carried forward say nothing of a page that is old.
+            setup.tuning.digestInterval = 0
+            // The log begins behind what rows that are lost would need.
+            setup.tuning.trailingEntryCount = 0
+            setup.checkpointSize = .kibibytes(1)
+            let (open, node) = (setup.openPartition, setup.node)
+            setup.openPartition = { (group) throws(StoreError) in
+                let partition = try open(group)
+                let store = Unchecked(partition as? PartitionStore<RegisterState>)
+                stores.withLock { $0[node] = store }
+                return partition
+            }
+        }
+        for value in 0..<20 { try #require(three.write(Self.register, [UInt8(value)])) }
+        three.run(for: .seconds(1))
+        return (three, stores)
+    }
+
+    @Test(arguments: [false, true], [1, 2, 3] as [UInt64])
+    func `S-13 rows of a quiet partition that are not what was applied are found by their sum`(
+        ofLeader: Bool, seed: UInt64
+    ) throws {
+        let (three, stores) = try self.filled(seed)
+        let leader = try #require(three.leader())
+        let node = ofLeader ? leader : try #require(three.nodes.first { $0.id != leader.id })
+        for node in three.nodes { three.scrub(node) }
+        #expect(three.alarms.withLock { $0 } == [])
+        #expect(node.replicas.scrubFigures.provenCount > 0)
+        let store = try #require(stores.withLock { $0[node.id] }?.store)
+        try store.rot(.record, Self.register, to: [0xDE])
+        #expect(three.value(Self.register, at: node) != [19], "nothing else shows it")
+        three.scrub(node)
+        three.run(for: .seconds(20))
+        let alarms = three.alarms.withLock { $0 }
+        #expect(alarms.contains { $0.contains("its rows are not what was applied to them") })
+        #expect(alarms.contains { $0.contains("were replaced by a snapshot") })
+        if ofLeader { #expect(try #require(three.leader()).id != node.id) }
+        for other in three.nodes {
+            #expect(try #require(three.status(of: other)).problem == nil)
+            #expect(three.value(Self.register, at: other) == [19], "\(other.id)")
+        }
+        #expect(try store.verify() == [])
+        #expect(three.write(Self.register, [20]))
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `S-13 a leader with wrong rows sends them to nobody, and who needs a snapshot gets one`(
+        seed: UInt64
+    ) throws {
+        let (three, stores) = try self.filled(seed)
+        let leader = try #require(three.leader())
+        let needy = try #require(three.nodes.first { $0.id != leader.id })
+        for node in three.nodes { three.scrub(node) }
+        let store = try #require(stores.withLock { $0[leader.id] }?.store)
+        try store.rot(.record, Self.register, to: [0xDE])
+        // Its rows are set aside, and it asks the leader for others.
+        let path = try #require(
+            needy.files.allFiles.first { $0.raw.contains("rows-") && $0.raw.hasSuffix(".db") })
+        needy.files.flip(bit: 3, at: 5_000, of: path)
+        three.scrub(needy)
+        three.run(for: .seconds(30))
+        #expect(needy.replicas.scrubFigures.repairCount == 1)
+        #expect(leader.replicas.scrubFigures.damageCount == 1)
+        for other in three.nodes {
+            #expect(try #require(three.status(of: other)).problem == nil)
+            #expect(three.value(Self.register, at: other) == [19], "\(other.id)")
+        }
+    }
+
+    @Test func `S-13 two in dispute add up their own rows, and the wrong one is replaced`() throws {
+        let stores = Shared<[NodeID: Unchecked]>([:])
+        let three = try ThreeNodes(seed: 5) { setup in
+            let (open, node) = (setup.openPartition, setup.node)
+            setup.openPartition = { (group) throws(StoreError) in
+                let partition = try open(group)
+                let store = Unchecked(partition as? PartitionStore<RegisterState>)
+                stores.withLock { $0[node] = store }
+                return partition
+            }
+        }
+        for value in 0..<20 { try #require(three.write(Self.register, [UInt8(value)])) }
+        three.run(for: .seconds(70))
+        let leader = try #require(three.leader())
+        let others = three.nodes.filter { $0.id != leader.id }
+        let (wrong, away) = (others[0], others[1])
+        three.hang(away)
+        three.run(for: .seconds(5))
+        let store = try #require(stores.withLock { $0[wrong.id] }?.store)
+        try store.rot(.record, Self.register, to: [0xDE])
+        // The old row is taken out of the digest as it is: from here on the digests differ.
+        #expect(three.write(Self.register, [99]))
+        // No multiple of 1,024 comes: they are compared because so much time has passed.
+        three.run(for: .seconds(90))
+        #expect(wrong.replicas.scrubFigures.damageCount == 1)
+        #expect(leader.replicas.scrubFigures.damageCount == 0)
+        #expect(three.value(Self.register, at: wrong) == [99])
+        #expect(try #require(three.status(of: wrong)).problem == nil)
+        three.hearAgain()
+        three.run(for: .seconds(5))
+        #expect(three.value(Self.register, at: away) == [99])
+    }
+
     /// `@unchecked`: all of it runs in one thread.
     private struct Unchecked: @unchecked Sendable {
         let store: PartitionStore<RegisterState>?

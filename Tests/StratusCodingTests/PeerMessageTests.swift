@@ -78,6 +78,10 @@ import Testing
                 term: Term(6),
                 .acknowledged(through: LogPoint(index: LogIndex(1_024), term: Term(5))))
         ),
+        (
+            "snapshot untrue",
+            ConsensusMessage(term: Term(6), .snapshotUntrue(index: LogIndex(1_024)))
+        ),
     ]
 
     static let heartbeat = NodeHeartbeat(

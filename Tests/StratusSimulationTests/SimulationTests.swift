@@ -131,15 +131,16 @@ import Testing
         }
     }
 
-    /// Core audit 11: nothing but the digests says that these rows are others. 20: a checkpoint made
-    /// the room that entries waited for, and nobody went on.
-    @Test(arguments: [1, 2, 3, 4, 5, 6, 20] as [UInt64])
-    func `S-13 a member whose rows rot is found by its digest and rebuilt`(seed: UInt64) {
+    /// Core audit 11, core audit 3.2: nothing but the digests, or the sum of the rows, says that these
+    /// rows are others. 20: a checkpoint made the room that entries waited for, and nobody went on.
+    @Test(arguments: (Array(1...12) + [20]) as [UInt64])
+    func `S-13 a member whose rows rot, or a leader, is found and rebuilt`(seed: UInt64) {
         var options = SimulationOptions(seed: seed, drawsMix: false)
         options.lead(by: .divergence, seed: seed)
         let report = Simulation(seed: seed, options: options).run()
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
-        #expect(report.reached[.diverged, default: 0] > 0, "seed \(seed)")
+        let found = [.diverged, .rowsFoundRotten].reduce(0) { $0 + report.reached[$1, default: 0] }
+        #expect(found > 0, "seed \(seed)")
     }
 
     /// The only other holder of what the member has dropped ends as soon as it has said so.

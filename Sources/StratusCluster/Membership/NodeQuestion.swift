@@ -316,6 +316,7 @@ extension GroupObservation {
         writer.write(varint: self.configurationIndex.raw)
         writer.write(flag: self.isCommitted)
         writer.write(nodes: self.caughtUp)
+        writer.write(flag: self.isTroubled)
     }
 
     fileprivate init(from reader: inout ByteReader) throws(DecodingError) {
@@ -326,7 +327,8 @@ extension GroupObservation {
         let isCommitted = try reader.flag()
         self.init(
             group: group, leader: leader, configuration: configuration,
-            configurationIndex: index, isCommitted: isCommitted, caughtUp: try reader.nodes())
+            configurationIndex: index, isCommitted: isCommitted, caughtUp: try reader.nodes(),
+            isTroubled: try reader.flag())
     }
 }
 

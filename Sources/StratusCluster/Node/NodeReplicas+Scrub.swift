@@ -6,7 +6,8 @@ import Synchronization
 /// Reads cold data back, and has rotten data restored from peers.
 ///
 /// A round goes through all groups. In each it reads the entries in the log, then the pages of the
-/// rows. A damaged replica hands its leadership over. While another node leads, it is opened anew
+/// rows, and then all rows, whose digest is added up (see ``Replica/checkRows(isPaced:at:into:)``):
+/// an old page is sound. Rows with another digest are replaced where they are. Any other damaged replica hands its leadership over. While another node leads, it is opened anew
 /// without the damaged part, which it then gets back like any replica that has lost something
 /// (see `Docs/internals/consensus.md`). Alone, or while nobody leads, it stays as it is: its sound
 /// part is all there is.
@@ -17,6 +18,10 @@ extension NodeReplicas {
         package var roundCount: UInt64 = 0
         package var damageCount: UInt64 = 0
         package var repairCount: UInt64 = 0
+        /// Replicas whose rows were found to add up to what was applied.
+        package var provenCount: UInt64 = 0
+        /// Checks of rows that came to nothing: the rows grew too fast, or a snapshot came.
+        package var unprovenCount: UInt64 = 0
     }
 
     struct Scrub {
@@ -26,6 +31,8 @@ extension NodeReplicas {
         /// The next position of the log in the current group; nil while its rows are read.
         var current: (group: GroupID, logFrom: LogIndex?)?
         var rows: PartitionScrub?
+        /// Whether the digest of the current group's rows is being added up.
+        var isChecking = false
         /// Found, and waiting until somebody else leads.
         var damaged: [GroupID: Damage] = [:]
         /// Since when a replica hands its leadership over, so that it can be repaired.
@@ -58,8 +65,11 @@ extension NodeReplicas {
     package nonisolated var scrubFigures: ScrubFigures { self.scrubbed.withLock { $0 } }
 
     /// Reads about so many bytes back. Call it again and again, as fast as the disk may be read.
+    ///
+    /// - Parameter rate: of the rows that are added up, in a second; 0: as fast as can be.
     /// - Returns: false if a round is over and nothing is left to repair.
-    package func scrub(_ size: ByteCount) async -> Bool {
+    package func scrub(_ size: ByteCount, rate: ByteCount = ByteCount(0)) async -> Bool {
+        self.snapshotPace.checkRate = rate
         guard self.fault == nil, !self.isStopped else { return false }
         self.mend()
         if self.scrub.isRoundOver {
@@ -68,6 +78,9 @@ extension NodeReplicas {
             self.scrub.groups = self.host.allGroups.reversed()
         }
         guard let (group, logFrom) = self.scrub.current else { return self.scrubNextGroup() }
+        if self.scrub.isChecking {
+            return self.host.replica(of: group)?.isChecking == true || self.scrubNextGroup()
+        }
         if logFrom == nil, self.scrub.rows == nil {
             guard let member = self.members[group], self.isWell(group) else {
                 return self.scrubNextGroup()
@@ -97,7 +110,9 @@ extension NodeReplicas {
                 return self.scrubNextGroup()
             }
             return true
-        case .end: return self.scrubNextGroup()
+        case .end:
+            self.checkRows(of: group)
+            return true
         case .failure(let error): self.note(error, of: group)
         case .entry(let index):
             self.note(.entry(index), of: group, "entry \(index) of the log is damaged")
@@ -110,6 +125,24 @@ extension NodeReplicas {
             }
         }
         return self.scrubNextGroup()
+    }
+
+    private func checkRows(of group: GroupID) {
+        self.scrub.rows = nil
+        self.scrub.isChecking = true
+        var effects: [ReplicaHost.Effect] = []
+        self.host.with(group, at: self.world.now, into: &effects) { replica, out in
+            replica.checkRows(isPaced: true, at: self.world.now, into: &out)
+        }
+        self.carryOut(effects)
+    }
+
+    func rowsChecked(_ group: GroupID, _ error: StoreError?) {
+        self.scrubbed.withLock {
+            if error == nil { $0.provenCount += 1 } else { $0.unprovenCount += 1 }
+        }
+        guard let error, error.kind != .busy else { return }
+        self.setup.events.alarm(group, "its rows cannot be checked: \(error)")
     }
 
     private func look(at group: GroupID, _ logFrom: LogIndex?, _ size: ByteCount) async -> Found {
@@ -136,6 +169,7 @@ extension NodeReplicas {
     /// - Returns: false if no group is left in this round and nothing has to be repaired.
     private func scrubNextGroup() -> Bool {
         self.scrub.rows = nil
+        self.scrub.isChecking = false
         self.scrub.current = nil
         if let group = self.scrub.groups.popLast() {
             self.scrub.current = (group, .zero)
@@ -246,6 +280,7 @@ extension NodeReplicas {
     private func close(_ group: GroupID) {
         if self.scrub.current?.group == group {
             self.scrub.rows = nil
+            self.scrub.isChecking = false
             self.scrub.current = nil
         }
         self.host.remove(group)

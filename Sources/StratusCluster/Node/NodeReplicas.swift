@@ -623,9 +623,15 @@ package actor NodeReplicas {
             self.divergedCount.withLock { $0 += 1 }
             self.setup.events.alarm(
                 group, self.host.replica(of: group)?.problem ?? "its rows differ")
-        case .rebuilt(let index):
+        case .rotten:
+            self.scrubbed.withLock { $0.damageCount += 1 }
             self.setup.events.alarm(
-                group, "the differing rows were replaced by a snapshot at entry \(index)")
+                group, self.host.replica(of: group)?.problem ?? "its rows are damaged")
+        case .rowsChecked(let error): self.rowsChecked(group, error)
+        case .rebuilt(let index):
+            self.scrubbed.withLock { $0.repairCount += 1 }
+            self.setup.events.alarm(
+                group, "the wrong rows were replaced by a snapshot at entry \(index)")
         case .rebuildFailed(let error): self.rebuildFailed(group, error)
         case .fileRebuilt: self.fileRebuilt(group)
         case .send, .wake, .resigned, .changed, .reached: break

@@ -10,8 +10,9 @@ extension Replica {
 
     /// Whether nothing else works on the file, and the rows are in order.
     private var mayRebuild: Bool {
-        self.rebuilding == nil && !self.isSpooling && !self.isInstalling && self.isStateWell
-            && self.newer == nil && self.divergedAt == nil
+        self.rebuilding == nil && !self.isSpooling && !self.isChecking && !self.isInstalling
+            && self.isStateWell
+            && self.newer == nil && !self.hasWrongRows
     }
 
     /// Begins to make the file anew, if nothing speaks against it now.
@@ -51,6 +52,7 @@ extension Replica {
         } catch {
             self.rebuilding = nil
             effects.append(.rebuildFailed(error))
+            if error.kind == .corrupt { self.foundRotten(error, at: now, into: &effects) }
         }
     }
 }

@@ -37,7 +37,7 @@ extension Replica {
         // One after the other, on the whole node: each holds up the checkpoints of its rows.
         // Consensus asks again, also while this one is spooled.
         guard self.spooling == nil, self.pace?.spooling == nil, self.rebuilding == nil,
-            self.isStateWell, self.spoolingPause.isOver(at: now)
+            self.isStateWell, !self.hasWrongRows, self.spoolingPause.isOver(at: now)
         else { return }
         // What is in memory is part of it, and the digest is exact then.
         try self.state.commit()
@@ -68,7 +68,8 @@ extension Replica {
 
     func requestTurn(at now: MonotonicTime, into effects: inout [Effect]) {
         self.turnAt = nil
-        guard self.isSpooling || self.isInstalling || self.isRebuilding else { return }
+        guard self.isSpooling || self.isInstalling || self.isRebuilding || self.isChecking
+        else { return }
         self.turnAt = max(now, self.nextTurn ?? now)
         self.requestWake(into: &effects)
     }
@@ -76,6 +77,10 @@ extension Replica {
     /// Nothing is done before; nil: at once.
     private var nextTurn: MonotonicTime? {
         if self.spooling?.work.isUrgent == true || self.rebuilding?.isUrgent == true { return nil }
+        // A check waits for nothing else, and nothing else for it.
+        if self.isChecking, !self.isInstalling, !self.isSpooling, !self.isRebuilding {
+            return self.checking?.work.isUrgent == true ? nil : self.checkOpensAt
+        }
         let pauseEnd = self.isInstalling ? self.installationPause.endsAt : nil
         return [self.pace?.opensAt, pauseEnd].compactMap(\.self).max()
     }
@@ -94,6 +99,8 @@ extension Replica {
             self.advance(spooling.work, for: spooling.peer, at: now, into: &effects)
         } else if let rebuilding {
             self.advance(rebuilding, at: now, into: &effects)
+        } else if let checking {
+            self.advance(checking.work, isPaced: checking.isPaced, at: now, into: &effects)
         }
     }
 
@@ -117,6 +124,7 @@ extension Replica {
             // Consensus asks again.
             self.spooling = nil
             self.spoolingPause.fail(at: now)
+            if error.kind == .corrupt { return self.foundRotten(error, at: now, into: &effects) }
             effects.append(.failed(error))
             return
         }
@@ -185,6 +193,7 @@ extension Replica {
             self.installation = nil
             self.installationPause.fail(at: now)
             effects.append(.failed(error))
+            if error.kind == .corrupt { self.refuse(identity, error, into: &effects) }
             self.mustReset = true
             do throws(StoreError) { try self.resetState(into: &effects) } catch {
                 self.retryAt = now + self.tuning.retryDelay

@@ -39,7 +39,12 @@ package final class Replica {
         /// The own rows are others than those of a majority. Nothing is answered from them until a
         /// snapshot has come.
         case diverged(at: LogIndex)
-        /// The rows that differed have been replaced.
+        /// The own rows are not what was applied. Nothing is answered from them until a snapshot has
+        /// come; alone they are all there is.
+        case rotten(at: LogIndex)
+        /// A check of the rows has ended: they are what was applied, or it came to nothing.
+        case rowsChecked(StoreError?)
+        /// The rows that were wrong have been replaced.
         case rebuilt(at: LogIndex)
         /// The state refused to work. It is tried again; somebody should look.
         case failed(StoreError)
@@ -67,6 +72,9 @@ package final class Replica {
         package var applySizeMax: ByteCount = .kibibytes(256)
         /// Replicas compare their digests at every index that this divides; 0: never.
         package var digestInterval: UInt64 = 1_024
+        /// They compare them also where so much time has passed since the last time, once nothing is
+        /// applied any more; nil: never.
+        package var digestPause: Duration? = .seconds(60)
         /// The number of reads and runs of entries that a replica handles before the others of its
         /// node get their turn. It starts none after `turnTimeMax`.
         package var turnCountMax = 256
@@ -126,6 +134,16 @@ package final class Replica {
     /// The index at which the own rows were found to differ from those of a majority, until they
     /// are replaced.
     package internal(set) var divergedAt: LogIndex?
+    /// The index at which the own rows were found not to be what was applied, until they are
+    /// replaced.
+    package internal(set) var rottenAt: LogIndex?
+    /// The same of a node alone, which goes on with them.
+    var rottenAlone: LogIndex?
+    /// When digests were last told, and which entry they were of.
+    var toldDigest: (index: LogIndex, at: MonotonicTime)?
+    /// When digests may be told, if nothing was applied since `appliedAtRest`.
+    var tellDigestAt: MonotonicTime?
+    var appliedAtRest = LogIndex.zero
     /// While the state is not well: when it is tried again.
     var retryAt: MonotonicTime?
     /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked
@@ -137,6 +155,12 @@ package final class Replica {
     /// complete.
     var spooling: (peer: NodeID, identity: SnapshotIdentity, work: any SnapshotSpooling)?
     var installation: (identity: SnapshotIdentity, work: any SnapshotWork)?
+    /// The digest of the rows is being added up, a slice a turn.
+    var checking: (work: any ViewWork, isPaced: Bool)?
+    /// When the next slice of a check is due.
+    var checkOpensAt: MonotonicTime?
+    /// The rows passed their last check: who differs from them is wrong.
+    var areRowsProven = false
     /// The file is being made anew, because the state erased something.
     var rebuilding: (any RebuildWork)?
     var installationPause = SnapshotPause()
@@ -197,6 +221,7 @@ package final class Replica {
     // MARK: Events
 
     package func start(at now: MonotonicTime, into effects: inout [Effect]) {
+        self.recallWrongRows(at: now, into: &effects)
         self.run(.started, at: now, into: &effects)
     }
 
@@ -206,6 +231,11 @@ package final class Replica {
     ) {
         if case .digest(let index, let digest) = message.body {
             return self.compare(index, digest, from: node, at: now, into: &effects)
+        }
+        if case .snapshotUntrue = message.body {
+            effects.append(.reached(.snapshotRefusedByPeer))
+            self.checkRows(at: now, into: &effects)
+            return
         }
         if case .append(_, let entries, _) = message.body, !entries.isEmpty, !self.takesEntries {
             // The leader sends them again.
@@ -257,6 +287,9 @@ package final class Replica {
         }
         if let time = self.turnAt, now >= time { self.takeTurn(at: now, into: &effects) }
         if let time = self.flushAt, now >= time { self.flush(at: now, into: &effects) }
+        if let time = self.tellDigestAt, now >= time {
+            self.tellDigestAtRest(at: now, into: &effects)
+        }
         self.run(.woke, at: now, into: &effects)
         // Consensus may have nothing to wait for while the state still has.
         self.requestWake(into: &effects)
@@ -265,6 +298,7 @@ package final class Replica {
     func requestWake(into effects: inout [Effect]) {
         let times = [
             self.raftWakeAt, self.retryAt, self.turnAt, self.goesOnAt, self.flushAt,
+            self.tellDigestAt,
         ].compactMap(\.self)
         if let time = times.min() { effects.append(.wake(at: time)) }
     }
@@ -382,7 +416,7 @@ package final class Replica {
 
     /// Describes what this replica has lost and has not yet got back from its peers.
     package var problem: String? {
-        self.newer?.description ?? self.divergence ?? self.loss ?? self.snapshotProblem
+        self.newer?.description ?? self.rot ?? self.divergence ?? self.loss ?? self.snapshotProblem
     }
 
     private var loss: String? {
@@ -605,14 +639,14 @@ package final class Replica {
     /// Brings the state towards where consensus is for one turn, answers what waited for it, and
     /// comes back later if the state refuses.
     private func catchUp(at now: MonotonicTime, into effects: inout [Effect]) {
-        guard self.retryAt == nil, self.goesOnAt == nil, self.newer == nil, self.divergedAt == nil
+        guard self.retryAt == nil, self.goesOnAt == nil, self.newer == nil, !self.hasWrongRows
         else { return }
         var turn = self.newTurn()
         let before = self.state.applied
         do throws(StoreError) {
             // A checkpoint or a snapshot may have failed since: the state says so itself.
             if self.mustReset || self.state.mustReset { try self.resetState(into: &effects) }
-            while self.state.applied < self.ordered, self.newer == nil, self.divergedAt == nil,
+            while self.state.applied < self.ordered, self.newer == nil, !self.hasWrongRows,
                 !self.state.isFull, turn.begins()
             {
                 try self.applyOnce(at: now, into: &effects)
@@ -629,7 +663,8 @@ package final class Replica {
             effects.append(.applied(through: self.state.applied))
             self.release(at: now, into: &effects)
         }
-        if self.divergedAt != nil { return }
+        if self.hasWrongRows { return }
+        self.armDigest(at: now, into: &effects)
         if self.state.applied < self.ordered, !self.state.isFull, self.goesOnAt == nil {
             self.goOnLater(at: now, into: &effects)
         }
@@ -702,7 +737,7 @@ package final class Replica {
         let applied = entries.prefix(outcomes.count)
         if let last = applied.last { self.appliedTime = max(self.appliedTime, last.time) }
         self.answer(applied, outcomes, into: &effects)
-        self.noteDigest()
+        self.noteDigest(at: now)
     }
 
     /// From here on the state stays where it is, and so do its rows and their digest. The replica
@@ -773,7 +808,7 @@ package final class Replica {
         self.hasReadyReads = false
         // The group has decided already: what it has said before may be carried out now.
         self.refuseConfirmedReads(into: &effects)
-        guard !self.reads.isEmpty, self.isStateWell, self.divergedAt == nil else { return }
+        guard !self.reads.isEmpty, self.isStateWell, !self.hasWrongRows else { return }
         var kept: [WaitingRead] = []
         for (position, item) in self.reads.enumerated() {
             guard let index = item.index, index <= self.state.applied else {

@@ -15,16 +15,22 @@ extension ReplicaHost {
     }
 
     private func observation(of group: GroupID) -> GroupObservation? {
-        guard let raft = self.replica(of: group)?.raft, raft.role == .leader else { return nil }
+        guard let replica = self.replica(of: group), replica.raft.role == .leader else {
+            return nil
+        }
+        let raft = replica.raft
         let index = raft.log.configurationIndex
         var caughtUp = [raft.node]
-        for peer in raft.peers where peer.mode == .streaming && peer.match >= index {
+        for peer in raft.peers
+        where peer.mode == .streaming && peer.match >= index && !peer.lacksRows {
             if peer.match.raw + Self.lagMax >= raft.commit.raw { caughtUp.append(peer.node) }
         }
         return GroupObservation(
             group: group, leader: raft.node, configuration: raft.configuration,
             configurationIndex: index, isCommitted: index <= raft.commit,
-            caughtUp: caughtUp.sorted())
+            caughtUp: caughtUp.sorted(),
+            isTroubled: replica.problem != nil || raft.lacksState
+                || raft.peers.contains(where: \.lacksRows))
     }
 
     /// Changes the configuration of a group led here, if the latest one still stands at `index`.

@@ -124,7 +124,8 @@ package final class ReplicaHost {
                     .resigned(group, term: term), at: now, into: &ignored)
                 effects.append(.replica(group, effect))
             case .answered, .read, .changed, .roleChanged, .applied, .reached, .alarm, .failed,
-                .stopped, .gaveUp, .snapshotLacksRoom, .differs, .diverged, .rebuilt,
+                .stopped, .gaveUp, .snapshotLacksRoom, .differs, .diverged, .rebuilt, .rotten,
+                .rowsChecked,
                 .rebuildFailed, .fileRebuilt:
                 effects.append(.replica(group, effect))
             }

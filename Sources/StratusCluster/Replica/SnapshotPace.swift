@@ -27,6 +27,8 @@ struct SnapshotPause: Sendable {
 package final class SnapshotPace {
     /// Bytes in a second; 0: as fast as the turns come.
     package var rate: ByteCount
+    /// Bytes of rows that a check reads in a second; 0: as fast as the turns come.
+    package var checkRate = ByteCount(0)
     /// The bytes that may still be written before the disk is down to its reserve; nil: unknown.
     package var room: (() -> ByteCount?)?
     /// The snapshot being spooled; gone once nobody wants it.

@@ -81,7 +81,7 @@ extension ConsensusMessage {
             writer.write(varint: index.raw)
             writer.write(fixed: digest.high)
             writer.write(fixed: digest.low)
-        case .held(let index): writer.write(varint: index.raw)
+        case .held(let index), .snapshotUntrue(let index): writer.write(varint: index.raw)
         }
         return writer.bytes
     }
@@ -143,6 +143,7 @@ extension ConsensusMessage {
         case 15: body = .heldAsk
         case 16: body = .held(through: LogIndex(try reader.varint()))
         case 17: body = .acknowledged(through: try LogPoint(reading: &reader))
+        case 18: body = .snapshotUntrue(index: LogIndex(try reader.varint()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -209,6 +210,7 @@ extension ConsensusMessage.Body {
         case .heldAsk: 15
         case .held: 16
         case .acknowledged: 17
+        case .snapshotUntrue: 18
         }
     }
 }

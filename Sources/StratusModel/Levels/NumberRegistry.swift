@@ -339,6 +339,7 @@ extension NumberFamily {
             5: "append", 6: "append accepted", 7: "append refused", 8: "probe",
             9: "probe answer", 10: "transfer now", 11: "resigned", 12: "snapshot chunk",
             13: "snapshot answer", 14: "digest", 15: "held ask", 16: "held", 17: "acknowledged",
+            18: "snapshot untrue",
         ])
     /// The first byte of what a node says of itself to every peer, all the time.
     package static let heartbeatVersion = NumberFamily("heartbeat version", [1: "first"])

@@ -62,6 +62,9 @@ package struct ConsensusMessage: Sendable, Equatable {
         /// "You had acknowledged the log through here." The leader says it to a follower whose log
         /// ends before that: what the follower took for torn it had promised.
         case acknowledged(through: LogPoint)
+        /// "The rows of your snapshot at this entry are not those that it promises." The sender
+        /// checks its own.
+        case snapshotUntrue(index: LogIndex)
     }
 
     package var term: Term
@@ -157,6 +160,7 @@ extension ConsensusMessage: CustomStringConvertible {
         case .heldAsk: "held? t=\(self.term)"
         case .held(let index): "held t=\(self.term) through=\(index)"
         case .acknowledged(let point): "acknowledged! t=\(self.term) through=\(point)"
+        case .snapshotUntrue(let index): "snapshot untrue! t=\(self.term) at=\(index)"
         }
     }
 

@@ -117,7 +117,7 @@ final class NodeState: NodeControl {
                     continue
                 }
                 let piece = min(rate, Self.scrubPiece.raw)
-                let isMore = await replicas.scrub(ByteCount(piece))
+                let isMore = await replicas.scrub(ByteCount(piece), rate: ByteCount(rate))
                 let pause = Duration.nanoseconds(Int64(piece) * 1_000_000_000 / Int64(rate))
                 try? await Task.sleep(for: isMore ? pause : Self.scrubRest)
             }

@@ -11,10 +11,13 @@ package struct GroupObservation: Sendable, Equatable {
     /// Members, learners included, whose logs match the leader's: within a round trip of it, with
     /// no snapshot incomplete. The leader is one of them.
     package var caughtUp: [NodeID]
+    /// Whether the leader knows of a member that lacks its rows, or whose rows are in dispute.
+    package var isTroubled: Bool
 
     package init(
         group: GroupID, leader: NodeID, configuration: Configuration,
-        configurationIndex: LogIndex, isCommitted: Bool, caughtUp: [NodeID]
+        configurationIndex: LogIndex, isCommitted: Bool, caughtUp: [NodeID],
+        isTroubled: Bool = false
     ) {
         self.group = group
         self.leader = leader
@@ -22,6 +25,7 @@ package struct GroupObservation: Sendable, Equatable {
         self.configurationIndex = configurationIndex
         self.isCommitted = isCommitted
         self.caughtUp = caughtUp
+        self.isTroubled = isTroubled
     }
 }
 
@@ -280,6 +284,12 @@ package struct MembershipController: Sendable {
         for move in Self.wanted(for: now.view) where room > 0 && !busy.contains(move.group) {
             guard let seen = now.groups[move.group], seen.isCommitted, !seen.configuration.isJoint
             else { continue }
+            // What only balances can wait until all rows are sound again.
+            if seen.isTroubled, !Self.mends(move, in: now.view),
+                move.from.flatMap({ now.view.node($0) })?.state == .active
+            {
+                continue
+            }
             var fenced = move
             if let to = move.to {
                 guard now.alive.contains(to),
@@ -321,7 +331,8 @@ package struct MembershipController: Sendable {
     // MARK: Leaders
 
     /// Moves leaderships off draining nodes at once, and spreads the others so that no node leads
-    /// two groups more than its weight's part. Groups on the move are left alone.
+    /// two groups more than its weight's part. Groups on the move are left alone, and those with a
+    /// member that has a problem: who leads there was chosen for it, or by an operator.
     private func balanceLeaders(in now: Situation, _ steps: inout [Step]) {
         let moving = Set(now.view.moves.map(\.group))
         let groups = now.view.groups.compactMap { now.groups[$0] }.filter {
@@ -339,6 +350,7 @@ package struct MembershipController: Sendable {
                     && seen.caughtUp.contains($0)
             }
             let isLeaving = now.view.node(seen.leader)?.state != .active
+            if seen.isTroubled, !isLeaving { continue }
             let best = heirs.min {
                 (self.load($0, leads, in: now), $0) < (self.load($1, leads, in: now), $1)
             }

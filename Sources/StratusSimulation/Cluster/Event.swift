@@ -70,6 +70,8 @@ extension Simulation {
         case logs
         case convergence
         case streaming
+        case rows
+        case endRotten(NodeID)
         case tearTail(attempt: Int)
         case endTornLeader
     }

@@ -57,6 +57,8 @@ struct Invariants {
     var view: ClusterView?
     /// Members whose rows were made to rot and are not replaced yet: what they apply says nothing.
     var rotten: [GroupID: NodeID] = [:]
+    /// Those of them that their node has found.
+    var foundRotten: Set<GroupID> = []
     private(set) var violation: Violation?
 
     mutating func report(_ rule: String, _ text: String) {

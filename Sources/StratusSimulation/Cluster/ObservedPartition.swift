@@ -60,6 +60,9 @@ package final class ObservedPartition: PartitionState {
     package func snapshot() throws(StoreError) -> any SnapshotSpooling {
         try self.store.snapshot()
     }
+    package func check() throws(StoreError) -> any ViewWork { try self.store.check() }
+    package var wrongRows: WrongRows? { self.store.wrongRows }
+    package func mark(_ wrong: WrongRows) throws(StoreError) { try self.store.mark(wrong) }
     package func makeSpool() throws(StoreError) -> any SnapshotSpool { try self.store.makeSpool() }
     package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
         throws(StoreError) -> any SnapshotWork

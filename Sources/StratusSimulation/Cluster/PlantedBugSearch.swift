@@ -213,7 +213,7 @@ package struct PlantedBugSearch {
             .outcomeOfOtherKind, .knownCallerNeverExpires,
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
             .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,
-            .walBehindBarrier, .syncedBatchLeftOpen:
+            .walBehindBarrier, .syncedBatchLeftOpen, .spoolUnchecked, .rowsNotChecked:
             nil
         }
     }

@@ -142,6 +142,7 @@ package enum PlantedBugTable {
 
     package static let suites: [PlantedBug: String] = [
         .confirmedReadKept: "ConfirmedReadTests", .walBehindBarrier: "GatheredWritesTests",
+        .spoolUnchecked: "PartitionScrubTests", .rowsNotChecked: "PartitionScrubTests",
         .begunSegmentKept: "LogRecoveryTests", .syncedBatchLeftOpen: "LogRecoveryTests",
         .unknownLossForgiven: "UnknownLossTests",
         .expiredPinTakesHeld: "AssetPropertyTests", .purgeForgetsAssets: "AssetPropertyTests",

@@ -166,6 +166,8 @@ extension Simulation {
         _ result: Result<Answer, ReplicaRefusal>
     ) {
         guard let pending = node.requests.removeValue(forKey: token) else { return }
+        // The client hears nothing, and asks again.
+        if case .success = result, self.answersFromRot(node, of: group) { return }
         if pending.isWrite, case .success = result, let replica = node.host?.replica(of: group) {
             self.invariants.acknowledged(
                 node.id, replica, at: replica.state.applied, disks: self.nodes)

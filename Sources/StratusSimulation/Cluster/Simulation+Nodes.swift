@@ -382,6 +382,8 @@ extension Simulation {
         case .differs(let peer, let index):
             self.note("\(group) \(node.id) differs from \(peer) at \(index)")
         case .diverged(let index): self.diverged(group, on: node, at: index)
+        case .rotten(let index): self.foundRotten(group, on: node, at: index)
+        case .rowsChecked: break
         case .rebuilt(let index): self.rebuilt(group, on: node, at: index)
         case .rebuildFailed(let error): self.note("\(group) \(node.id) rebuild failed: \(error)")
         case .fileRebuilt: self.report.membershipCounts["files rebuilt", default: 0] += 1

@@ -65,6 +65,10 @@ extension Simulation {
         return true
     }
 
+    private func drawn(_ count: Int) -> Int {
+        Int.random(in: 0..<count, using: &self.faultRandom)
+    }
+
     private var seedStrikesTwo: Bool {
         Int.random(in: 0..<2, using: &self.faultRandom) == 0
     }
@@ -118,11 +122,18 @@ extension Simulation {
         max(self.tuning.raft.appendSizeMax, 2 * self.options.valueSizeMax.raw + 1_024)
     }
 
-    /// Core audit 11: of a member that leads nothing, so that nobody is answered from what rots.
+    /// Core audit 11, core audit 3.2: of a member that leads nothing, or of the leader. What the leader
+    /// answers until somebody finds it is given to nobody: see ``answersFromRot(_:of:)``. In half of
+    /// the runs a second member loses its rows, and needs those of who is left.
     private func rotRows() {
+        let ofLeader = self.drawn(2) == 0
+        let needsSecond = self.nodes.count > 2 && self.drawn(2) == 0
         for group in self.groups {
-            guard self.nodes.contains(where: { $0.host?.replica(of: group)?.raft.role == .leader }),
-                let node = self.nodes.last(where: { !self.leadsAnything($0) }),
+            guard
+                let leader = self.nodes.last(where: {
+                    $0.host?.replica(of: group)?.raft.role == .leader
+                }),
+                let node = ofLeader ? leader : self.nodes.last(where: { !self.leadsAnything($0) }),
                 let partition = node.partitions[group], partition.applied > .zero
             else { continue }
             do throws(StoreError) {
@@ -134,17 +145,74 @@ extension Simulation {
             self.invariants.rotten[group] = node.id
             self.note("\(group) \(node.id) rots in its rows")
         }
+        if needsSecond { self.strikeBesideRot() }
+        if self.options.checksRows { self.checkRows() }
+    }
+
+    /// A second member loses its rows, as long as a sound one is left.
+    private func strikeBesideRot() {
+        let rotten = Set(self.invariants.rotten.values)
+        guard let second = self.nodes.first(where: { !rotten.contains($0.id) && $0.isUp }),
+            self.nodes.contains(where: { !rotten.contains($0.id) && $0.id != second.id && $0.isUp }
+            ),
+            self.mayLoseRows([second])
+        else { return }
+        self.crash(second, losesPower: false, backAfter: 300_000_000)
+        for group in self.groups { self.loseRows(of: group, on: second) }
+    }
+
+    /// What a node's scrub does: every replica adds up its rows, one after the other.
+    func checkRows() {
+        guard self.phase == .steady else { return }
+        for node in self.nodes where node.isUp {
+            let group = self.groups[self.drawn(self.groups.count)]
+            self.enter(node, group) { host, now, effects in
+                host.with(group, at: now, into: &effects) { replica, out in
+                    replica.checkRows(isPaced: true, at: now, into: &out)
+                }
+            }
+        }
+        self.queue.add(.check(.rows), at: self.now + 500_000_000)
+    }
+
+    /// Whether the node answers from rows that have rotted, which nobody has found yet.
+    func answersFromRot(_ node: SimulatedNode, of group: GroupID) -> Bool {
+        guard self.invariants.rotten[group] == node.id else { return false }
+        if self.invariants.foundRotten.contains(group) {
+            self.invariants.report(
+                "I-5 read from rows", "\(group): \(node.id) answers from rows it knows to be wrong")
+        }
+        return true
     }
 
     func diverged(_ group: GroupID, on node: SimulatedNode, at index: LogIndex) {
         self.note("\(group) \(node.id) finds that it differs at \(index)")
-        guard self.invariants.rotten[group] != node.id else { return }
+        guard self.invariants.rotten[group] != node.id else {
+            self.invariants.foundRotten.insert(group)
+            return
+        }
         self.invariants.report("I-3 equal state", "\(group): \(node.id) differs at \(index)")
+    }
+
+    func foundRotten(_ group: GroupID, on node: SimulatedNode, at index: LogIndex) {
+        self.note("\(group) \(node.id) finds that its rows are not what it applied, at \(index)")
+        guard self.invariants.rotten[group] != node.id else {
+            self.invariants.foundRotten.insert(group)
+            // What was found outlives the process.
+            if self.drawn(2) == 0 {
+                self.queue.add(.check(.endRotten(node.id)), at: self.now + 1_000_000)
+            }
+            return
+        }
+        self.invariants.report("I-3 rows as applied", "\(group): \(node.id) is rotten at \(index)")
     }
 
     func rebuilt(_ group: GroupID, on node: SimulatedNode, at index: LogIndex) {
         self.note("\(group) \(node.id) has other rows since \(index)")
-        if self.invariants.rotten[group] == node.id { self.invariants.rotten[group] = nil }
+        if self.invariants.rotten[group] == node.id {
+            self.invariants.rotten[group] = nil
+            self.invariants.foundRotten.remove(group)
+        }
         guard let partition = node.partitions[group] else { return }
         self.invariants.installed(node.id, group, partition.applied, partition.digest)
     }

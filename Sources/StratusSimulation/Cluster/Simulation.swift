@@ -126,6 +126,7 @@ package final class Simulation {
         tuning.trailingEntryCount = options.trailingEntryCount
         tuning.retainedSizeMax = options.retainedSizeMax
         tuning.digestInterval = options.digestInterval
+        tuning.digestPause = options.checksRows ? .seconds(2) : nil
         tuning.awaitsCopies = options.holdsAssets
         self.tuning = tuning
         #if STRATUS_PLANTED
@@ -264,6 +265,9 @@ package final class Simulation {
             self.queue.add(.check(.logs), at: self.now + 200_000_000)
         case .convergence: self.checkConvergence()
         case .streaming: self.checkStreaming()
+        case .rows: self.checkRows()
+        case .endRotten(let id):
+            self.crash(self.node(id), losesPower: false, backAfter: 300_000_000)
         case .tearTail(let attempt): self.tearTail(attempt: attempt)
         case .endTornLeader: self.endTornLeader()
         }

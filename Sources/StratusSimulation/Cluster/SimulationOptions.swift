@@ -33,6 +33,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var steadyTime: Duration = .zero
     /// Rows of one member rot when the faults have ended.
     package var rotsRows = false
+    /// Replicas add up the digest of their rows, again and again.
+    package var checksRows = false
     /// The end of one member's log rots when the faults have ended.
     package var tearsTail = false
     /// When the faults have ended the disk of one member takes nothing for so long; zero: not at

@@ -6,6 +6,8 @@ import StratusSQLite
 /// ```text
 /// partitions/00012/rows-3.db        the rows; the highest number is the one that counts
 /// partitions/00012/rows-3.db-wal    SQLite's, beside it
+/// partitions/00012/rows-3.rotten    says of rows-3.db that its rows are not what was applied;
+/// partitions/00012/rows-3.differ    or that they are others than those of most replicas
 /// partitions/00012/unfinished.db    a snapshot being installed: worthless after a restart
 /// partitions/00012/snapshot         a snapshot being sent, arrivals one being received: both lose
 /// their partitions/00012/arrivals         name as soon as they are open, and are worthless after a
@@ -41,7 +43,11 @@ struct PartitionFiles: Sendable {
         guard try files.exists(self.directory) else { return nil }
         let names = try files.list(self.directory).map(\.raw)
         let current = names.compactMap { self.number($0) }.max()
-        let counted = current.map { [self.rows($0).raw, self.rows($0).raw + "-wal"] } ?? []
+        let counted =
+            current.map { number in
+                [self.rows(number).raw, self.rows(number).raw + "-wal"]
+                    + WrongRows.allCases.map { self.mark(number, $0).raw }
+            } ?? []
         for name in names {
             let path = self.directory.appending(name)
             let counts = counted.contains(path.raw) || path.raw.hasPrefix(self.aside.raw)
@@ -67,6 +73,33 @@ struct PartitionFiles: Sendable {
         for suffix in ["", "-wal"] {
             let path = DiskPath(self.aside.raw + suffix)
             if try files.exists(path) { try files.remove(path) }
+        }
+    }
+
+    // MARK: Marks
+
+    private func mark(_ number: Int, _ wrong: WrongRows) -> DiskPath {
+        self.directory.appending("rows-\(number).\(wrong.rawValue)")
+    }
+
+    /// Its name is what it says.
+    func mark(_ number: Int, as wrong: WrongRows, in files: any Files) throws(DiskError) {
+        let file = try files.open(self.mark(number, wrong), create: true)
+        try file.write(Bytes("wrong\n".utf8), at: 0)
+        try file.sync()
+        try files.syncDirectory(self.directory)
+    }
+
+    func mark(of number: Int, in files: any Files) throws(DiskError) -> WrongRows? {
+        for wrong in WrongRows.allCases where try files.exists(self.mark(number, wrong)) {
+            return wrong
+        }
+        return nil
+    }
+
+    func removeMarks(of number: Int, in files: any Files) throws(DiskError) {
+        for wrong in WrongRows.allCases where try files.exists(self.mark(number, wrong)) {
+            try files.remove(self.mark(number, wrong))
         }
     }
 

@@ -57,6 +57,12 @@ package protocol PartitionState: AnyObject {
     /// Entries may be applied between its slices. An earlier snapshot that is not whole is given
     /// up.
     func snapshot() throws(StoreError) -> any SnapshotSpooling
+    /// Begins to add up the digest of the rows at `applied`, which throws `.corrupt` at the end if it
+    /// is not ``digest``. Entries may be applied between its slices.
+    func check() throws(StoreError) -> any ViewWork
+    /// What the rows were found to be, until others take their place. It outlives a restart.
+    var wrongRows: WrongRows? { get }
+    func mark(_ wrong: WrongRows) throws(StoreError)
     /// The most that a snapshot of the rows may take on disk while it is sent; 0: unknown.
     var snapshotSize: ByteCount { get throws(StoreError) }
     /// Makes the place that keeps an arriving snapshot until it is whole.
@@ -107,6 +113,14 @@ extension PartitionState {
     }
 }
 
+/// Why rows are to be replaced.
+package enum WrongRows: String, Sendable, CaseIterable {
+    /// They are not what was applied: the disk has lost or misplaced a write, or a page is damaged.
+    case rotten
+    /// They are others than those of most replicas, at the same entry.
+    case differ
+}
+
 /// The slow work on a snapshot, done a slice at a time so that other work can run in between.
 package protocol SnapshotWork: AnyObject {
     /// Does one slice more.
@@ -120,14 +134,15 @@ extension SnapshotWork {
     package func finish() throws(StoreError) { while try self.advance() != nil {} }
 }
 
-package protocol RebuildWork: SnapshotWork {
+package protocol RebuildWork: ViewWork {}
+
+/// Work on the rows as they were at one moment.
+package protocol ViewWork: SnapshotWork {
     /// Whether it keeps a full WAL from being freed: then nothing should slow it down.
     var isUrgent: Bool { get }
 }
 
-package protocol SnapshotSpooling: SnapshotWork {
-    /// Whether it keeps a full WAL from being freed: then nothing should slow it down.
-    var isUrgent: Bool { get }
+package protocol SnapshotSpooling: ViewWork {
     /// The spooled bytes, from the first chunk. Call it when all work is done.
     func source() -> any SnapshotSource
 }

@@ -11,15 +11,21 @@ extension PartitionStore {
     package var isSpooling: Bool { self.spooling?.holdsView ?? false }
 
     package func snapshot() throws(StoreError) -> any SnapshotSpooling {
-        try self.makeSpooling()
+        try self.makeSpooling(into: self.files.spool)
     }
 
-    private func makeSpooling() throws(StoreError) -> PartitionSpooling {
+    package func check() throws(StoreError) -> any ViewWork {
+        // A snapshot adds the digest up as well.
+        guard !self.isSpooling else { throw StoreError(.busy, "a snapshot is made of the rows") }
+        return try self.makeSpooling(into: nil)
+    }
+
+    private func makeSpooling(into path: DiskPath?) throws(StoreError) -> PartitionSpooling {
         try self.commit()
         self.spooling?.giveUp()
         let spooling = try PartitionSpooling(
-            self.makeView(), at: self.appliedPosition, into: self.files.spool,
-            in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw,
+            self.makeView(), at: self.appliedPosition, into: path, in: self.system.files,
+            frameSize: (path == nil ? self.limits.checkSize : self.limits.snapshotFrameSize).raw,
             bugs: self.limits.bugs)
         self.spooling = spooling
         return spooling
@@ -97,6 +103,7 @@ extension PartitionStore {
         self.bodyChanges.append(.unlisted)
         self.number = next
         self.gate = CommitGate()
+        self.wrongRows = nil
         self.position = position
         self.committed = position
         self.reached = position.index
@@ -104,9 +111,20 @@ extension PartitionStore {
         self.mustReset = false
         // It is installed whether this works or not: the next use opens it again.
         try? self.openFile()
-        if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
+        if let old {
+            try? RowDatabase.discard(self.files.rows(old), in: self.system.files)
+            try? self.files.removeMarks(of: old, in: self.system.files)
+        }
         // What was set aside is not needed any more.
         try? onDisk { () throws(DiskError) in try self.files.discardAside(in: self.system.files) }
+    }
+
+    package func mark(_ wrong: WrongRows) throws(StoreError) {
+        self.wrongRows = wrong
+        guard let number else { return }
+        try onDisk { () throws(DiskError) in
+            try self.files.mark(number, as: wrong, in: self.system.files)
+        }
     }
 
     // MARK: Erasures
@@ -132,7 +150,7 @@ extension PartitionStore {
         }
         // Where something is still to be removed, the new file is not the last.
         var mark = try self.erasureStanding() == .over ? nil : self.erasure
-        let spooling = try self.makeSpooling()
+        let spooling = try self.makeSpooling(into: self.files.spool)
         mark?.sinceMilliseconds = self.position.time.milliseconds
         return PartitionRebuild(of: self, spooling, keeping: mark, reading: entries)
     }

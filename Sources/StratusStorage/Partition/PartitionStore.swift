@@ -33,6 +33,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         /// Rows of a snapshot are put together up to this size: what is spooled or installed in one
         /// go.
         package var snapshotFrameSize: ByteCount = .kibibytes(256)
+        /// The rows that a check reads in one go.
+        package var checkSize: ByteCount = .kibibytes(64)
         /// Entries are applied until so many rows were written since the last publish: one batch of
         /// records writes hundreds.
         package var writeCountMax = Int.max
@@ -68,6 +70,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     var reached = LogIndex.zero
     package internal(set) var durable: LogIndex
     package internal(set) var mustReset = false
+    package internal(set) var wrongRows: WrongRows?
     package private(set) var newer: NewerEntry?
     package internal(set) var erasure: ErasureMark?
     private var writeCountAtPublish = 0
@@ -96,6 +99,9 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             }
             try self.openFile()
             self.durable = self.position.index
+            self.wrongRows = try onDisk { () throws(DiskError) in
+                try files.mark(of: number, in: system.files)
+            }
         }
     }
 
