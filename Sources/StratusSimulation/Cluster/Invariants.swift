@@ -398,7 +398,7 @@ struct Invariants {
     ) {
         let position = Int(index.raw) - 1
         guard position >= 0, let applied = self.groups[group]?.applied, position < applied.count,
-            applied[position].digest != digest
+            applied[position].digest != digest, self.rotten[group] != node
         else { return }
         self.report("I-3 equal state", "\(group): \(node) installed another state at \(index)")
     }
