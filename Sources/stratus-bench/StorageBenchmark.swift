@@ -15,7 +15,8 @@ extension Benchmark {
     static let storage = Benchmark(
         name: "storage",
         summary:
-            "log, replay, state, checkpoints; --only NAME --rounds N --seconds N --directory DIR"
+            "log, replay, state, checkpoints, checks of rows; --only NAME --rounds N --seconds N --records N "
+            + "--directory DIR"
     ) { arguments in
         let rounds = Self.option("rounds", in: arguments).flatMap { Int($0) } ?? 5
         let seconds = Self.option("seconds", in: arguments).flatMap { Double($0) } ?? 2
@@ -28,6 +29,9 @@ extension Benchmark {
         if only == nil || only == "state" { try bench.state() }
         if only == nil || only == "checkpoint" { try await bench.checkpoint() }
         if only == nil || only == "sealed" { try await bench.sealed() }
+        if only == nil || only == "rows" {
+            try bench.check(Self.option("records", in: arguments).flatMap { Int($0) } ?? 200_000)
+        }
     }
 }
 

@@ -110,12 +110,15 @@ import Testing
         }
         node.settle()
         func scrub() {
-            Task(executorPreference: node.executor) {
-                for _ in 0..<1_000 {
-                    guard await node.replicas.scrub(.kibibytes(16)) else { break }
+            let isMore = Shared(true)
+            while isMore.withLock({ $0 }) {
+                Task(executorPreference: node.executor) {
+                    let answer = await node.replicas.scrub(.kibibytes(16))
+                    isMore.withLock { $0 = answer }
                 }
+                // A check of the rows goes on in between.
+                node.settle()
             }
-            node.settle()
         }
         scrub()
         #expect(node.replicas.scrubFigures.damageCount == 0)
