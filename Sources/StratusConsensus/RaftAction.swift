@@ -33,6 +33,8 @@ extension RaftGroup {
         case receiveChunk(SnapshotChunk, from: NodeID)
         /// Make this snapshot the state, then restart the log after it: `.snapshotInstalled`.
         case install(SnapshotIdentity)
+        /// The rows that were found to be wrong stay: no voter has others.
+        case keepRows
 
         /// A path that tests must have taken, or they are too tame.
         case reached(RarePath)
@@ -100,6 +102,6 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case appendDropped, followerGivenUp, intakeSlowed
     case copiesNotHeld, gateWaits
     case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain, diverged, rowsRotten
-    case rowsChecked, rowsFoundRotten, snapshotRefusedByPeer
+    case rowsChecked, rowsFoundRotten, snapshotRefusedByPeer, lastRowsKept
     case acknowledgedTailOwed, standInHandsOver
 }

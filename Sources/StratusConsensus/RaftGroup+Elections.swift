@@ -381,10 +381,13 @@ extension RaftGroup {
         }
     }
 
-    /// Resigns in favour of the peer that lacks least.
+    /// Resigns in favour of the peer that lacks least, of those one that has its rows.
     mutating func handOver(at now: MonotonicTime, into actions: inout [Action]) {
         let heirs = self.peers.filter { $0.isReachable && self.configuration.isVoter($0.node) }
-        if let heir = heirs.max(by: { $0.match < $1.match }) {
+        let heir = heirs.max {
+            ($0.match, $0.lacksRows ? 0 : 1) < ($1.match, $1.lacksRows ? 0 : 1)
+        }
+        if let heir {
             self.say(.transferNow, to: heir.node, into: &actions)
         }
         self.resign(at: now, into: &actions)

@@ -124,12 +124,27 @@ extension RaftGroup {
         self.hasWrongRows = true
         self.lacksState = true
         self.stateWantedAt = now
+        self.keepLastRows(into: &actions)
+        guard self.lacksState else { return }
         switch self.role {
         case .leader: self.handOver(at: now, into: &actions)
         case .preCandidate, .candidate:
             self.becomeFollower(in: self.term, of: self.leader, at: now, into: &actions)
         case .follower: break
         }
+    }
+
+    /// Every other voter has asked for rows, and these are wrong: they are all there is. The group goes
+    /// on with them, as a replica alone does, and nobody gets a snapshot of them.
+    mutating func keepLastRows(into actions: inout [Action]) {
+        guard self.role == .leader, self.hasWrongRows, !self.hasDiverged,
+            self.peers.allSatisfy({ $0.lacksRows || !self.configuration.isVoter($0.node) })
+        else { return }
+        actions.append(.reached(.lastRowsKept))
+        self.lacksState = false
+        self.hasWrongRows = false
+        self.stateWantedAt = nil
+        actions.append(.keepRows)
     }
 
     /// Asks the leader for its state: an answer about a snapshot that was never sent.

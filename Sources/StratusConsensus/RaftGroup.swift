@@ -345,6 +345,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     private mutating func settle(
         at now: MonotonicTime, from first: Int, into actions: inout [Action]
     ) {
+        self.keepLastRows(into: &actions)
         self.handOverIfStandingIn(at: now, into: &actions)
         if self.pendingWrite != LogWrite() {
             actions.insert(.persist(self.pendingWrite), at: first)

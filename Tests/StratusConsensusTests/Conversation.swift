@@ -267,7 +267,7 @@ struct Conversation {
             let chunk = SnapshotChunk(identity: identity, sequence: 0, isLast: true, bytes: [])
             let message = ConsensusMessage(term: term, .snapshotChunk(chunk))
             self.letters.append(Letter(from: node, to: to, message: message))
-        case .snapshotAcknowledged, .stopSnapshot, .reached: break
+        case .snapshotAcknowledged, .stopSnapshot, .keepRows, .reached: break
         case .receiveChunk(let chunk, _): self.handle(node, .snapshotArrived(chunk.identity))
         case .install(let identity):
             self.lines.append("\(node.raw) installs \(identity.index)@\(identity.term)")

@@ -7,10 +7,11 @@ import Synchronization
 ///
 /// A round goes through all groups. In each it reads the entries in the log, then the pages of the
 /// rows, and then all rows, whose digest is added up (see ``Replica/checkRows(isPaced:at:into:)``):
-/// an old page is sound. Rows with another digest are replaced where they are. Any other damaged replica hands its leadership over. While another node leads, it is opened anew
-/// without the damaged part, which it then gets back like any replica that has lost something
-/// (see `Docs/internals/consensus.md`). Alone, or while nobody leads, it stays as it is: its sound
-/// part is all there is.
+/// an old page is sound. Rows with another digest are replaced where they are. Any other damaged
+/// replica hands its leadership over. While another node leads, it is opened anew without the
+/// damaged part, which it then gets back like any replica that has lost something (see
+/// `Docs/internals/consensus.md`). Alone, or while nobody leads, it stays as it is: its sound part
+/// is all there is.
 extension NodeReplicas {
     /// The results so far.
     package struct ScrubFigures: Sendable, Equatable {

@@ -13,10 +13,10 @@ extension Replica {
 
     /// The text with which `doctor` reports rows that are not what was applied.
     var rot: String? {
-        if let index = self.rottenAlone, self.raft.isAlone {
+        if let index = self.rottenAlone {
             return
-                "its rows are not what was applied to them through entry \(index), and this node is the "
-                + "only voter: no peer can send others. Restore the data directory"
+                "its rows are not what was applied to them through entry \(index), and no other voter has "
+                + "any: it goes on with these. Restore them from a backup"
         }
         guard let rottenAt else { return nil }
         return
@@ -37,7 +37,7 @@ extension Replica {
             return true
         }
         guard !self.isSpooling, !self.isInstalling, !self.isRebuilding, self.isStateWell,
-            !self.hasWrongRows, !self.raft.lacksState
+            !self.hasWrongRows, self.rottenAlone == nil, !self.raft.lacksState
         else { return false }
         do throws(StoreError) {
             self.checking = (try self.state.check(), isPaced)
@@ -73,22 +73,28 @@ extension Replica {
     }
 
     /// The own rows are damaged: from here on nothing is answered from them. They are replaced by a
-    /// snapshot from a leader, as if they were lost. A node alone goes on with what it has.
+    /// snapshot from a leader, as if they were lost. Where no other voter has rows it goes on with
+    /// them.
     func foundRotten(
         _ error: StoreError, at now: MonotonicTime, into effects: inout [Effect]
     ) {
-        guard !self.hasWrongRows else { return }
+        guard !self.hasWrongRows, self.rottenAlone == nil else { return }
         effects.append(.reached(.rowsFoundRotten))
-        guard !self.raft.isAlone else {
-            guard self.rottenAlone == nil else { return }
-            self.rottenAlone = self.state.applied
-            return effects.append(.rotten(at: self.state.applied))
-        }
-        self.rottenAt = self.state.applied
         self.mark(.rotten, into: &effects)
+        if self.raft.isAlone {
+            self.rottenAlone = self.state.applied
+        } else {
+            self.rottenAt = self.state.applied
+        }
         effects.append(.rotten(at: self.state.applied))
+        guard self.rottenAt != nil else { return }
         self.refuseAll(into: &effects)
         self.run(.rowsRotten, at: now, into: &effects)
+    }
+
+    func keepRows() {
+        self.rottenAlone = self.rottenAt
+        self.rottenAt = nil
     }
 
     /// So that a restart does not forget it. Where the disk takes nothing it is found again.
@@ -100,13 +106,13 @@ extension Replica {
 
     /// What an earlier process found about these rows still holds.
     func recallWrongRows(at now: MonotonicTime, into effects: inout [Effect]) {
-        guard let wrong = self.state.wrongRows, !self.raft.isAlone, !self.raft.lacksState else {
-            return
-        }
+        guard let wrong = self.state.wrongRows, !self.raft.lacksState else { return }
         switch wrong {
+        case .rotten where self.raft.isAlone: self.rottenAlone = self.state.applied
         case .rotten:
             self.rottenAt = self.state.applied
             self.run(.rowsRotten, at: now, into: &effects)
+        case .differ where self.raft.isAlone: break
         case .differ:
             self.divergedAt = self.state.applied
             self.run(.diverged, at: now, into: &effects)

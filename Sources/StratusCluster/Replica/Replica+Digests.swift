@@ -114,7 +114,7 @@ extension Replica {
                     self.say(.digest(index: index, digest), to: node, into: &effects)
                 }
             case .ownDiffers(let index):
-                guard self.divergedAt == nil, !self.raft.isAlone else { continue }
+                guard !self.hasWrongRows, !self.raft.isAlone else { continue }
                 self.divergedAt = index
                 self.mark(.differ, into: &effects)
                 effects.append(.diverged(at: index))
@@ -134,10 +134,10 @@ extension Replica {
         self.comparison.replaced()
         self.areRowsProven = false
         self.toldDigest = nil
+        self.rottenAlone = nil
         guard self.hasWrongRows else { return }
         self.divergedAt = nil
         self.rottenAt = nil
-        self.rottenAlone = nil
         effects.append(.rebuilt(at: index))
     }
 }

@@ -11,8 +11,8 @@ extension Replica {
     /// Whether nothing else works on the file, and the rows are in order.
     private var mayRebuild: Bool {
         self.rebuilding == nil && !self.isSpooling && !self.isChecking && !self.isInstalling
-            && self.isStateWell
-            && self.newer == nil && !self.hasWrongRows
+            && self.isStateWell && self.newer == nil && !self.hasWrongRows
+            && self.rottenAlone == nil
     }
 
     /// Begins to make the file anew, if nothing speaks against it now.

@@ -37,7 +37,8 @@ extension Replica {
         // One after the other, on the whole node: each holds up the checkpoints of its rows.
         // Consensus asks again, also while this one is spooled.
         guard self.spooling == nil, self.pace?.spooling == nil, self.rebuilding == nil,
-            self.isStateWell, !self.hasWrongRows, self.spoolingPause.isOver(at: now)
+            self.isStateWell, !self.hasWrongRows, self.rottenAlone == nil,
+            self.spoolingPause.isOver(at: now)
         else { return }
         // What is in memory is part of it, and the digest is exact then.
         try self.state.commit()

@@ -137,7 +137,7 @@ package final class Replica {
     /// The index at which the own rows were found not to be what was applied, until they are
     /// replaced.
     package internal(set) var rottenAt: LogIndex?
-    /// The same of a node alone, which goes on with them.
+    /// The same where no voter has other rows: it goes on with them.
     var rottenAlone: LogIndex?
     /// When digests were last told, and which entry they were of.
     var toldDigest: (index: LogIndex, at: MonotonicTime)?
@@ -234,7 +234,9 @@ package final class Replica {
         }
         if case .snapshotUntrue = message.body {
             effects.append(.reached(.snapshotRefusedByPeer))
-            self.checkRows(at: now, into: &effects)
+            // They were sound while it was spooled: a peer that says so again and again is to cost
+            // little.
+            self.checkRows(isPaced: true, at: now, into: &effects)
             return
         }
         if case .append(_, let entries, _) = message.body, !entries.isEmpty, !self.takesEntries {
@@ -581,6 +583,7 @@ package final class Replica {
             self.receive(chunk, at: now, into: &effects)
         case .install(let identity):
             self.install(identity, at: now, into: &effects)
+        case .keepRows: self.keepRows()
         case .reached(let path):
             effects.append(.reached(path))
         case .alarm(let alarm):

@@ -110,6 +110,8 @@ final class NodeState: NodeControl {
     func runScrub() -> Task<Void, Never> {
         let replicas = self.cluster.replicas
         return Task {
+            // A round that begins before the partitions are open would find none.
+            try? await Task.sleep(for: Self.scrubPatience)
             while !Task.isCancelled {
                 let rate = self.settings.withLock { $0.size("storage.scrubRate") }.raw
                 if rate == 0 {
