@@ -9,18 +9,25 @@ import Testing
 @Suite struct DivergenceTests {
     private static let register: Bytes = [0x61]
 
+    /// Lets a test reach the rows of each node.
+    private static func keepStores(
+        of setup: inout NodeReplicas.Setup, in stores: Shared<[NodeID: Unchecked]>
+    ) {
+        let (open, node) = (setup.openPartition, setup.node)
+        setup.openPartition = { (group) throws(StoreError) in
+            let partition = try open(group)
+            let store = Unchecked(partition as? PartitionStore<RegisterState>)
+            stores.withLock { $0[node] = store }
+            return partition
+        }
+    }
+
     @Test(arguments: [false, true], [1, 2] as [UInt64])
     func `S-13 rows that differ are found, replaced and told`(ofLeader: Bool, seed: UInt64) throws {
         let stores = Shared<[NodeID: Unchecked]>([:])
         let three = try ThreeNodes(seed: seed) { setup in
             setup.tuning.digestInterval = 8
-            let (open, node) = (setup.openPartition, setup.node)
-            setup.openPartition = { (group) throws(StoreError) in
-                let partition = try open(group)
-                let store = Unchecked(partition as? PartitionStore<RegisterState>)
-                stores.withLock { $0[node] = store }
-                return partition
-            }
+            Self.keepStores(of: &setup, in: stores)
         }
         for value in 0..<20 { #expect(three.write(Self.register, [UInt8(value)])) }
         three.run(for: .seconds(1))
@@ -73,13 +80,7 @@ import Testing
             // The log begins behind what rows that are lost would need.
             setup.tuning.trailingEntryCount = 0
             setup.checkpointSize = .kibibytes(1)
-            let (open, node) = (setup.openPartition, setup.node)
-            setup.openPartition = { (group) throws(StoreError) in
-                let partition = try open(group)
-                let store = Unchecked(partition as? PartitionStore<RegisterState>)
-                stores.withLock { $0[node] = store }
-                return partition
-            }
+            Self.keepStores(of: &setup, in: stores)
         }
         for value in 0..<20 { try #require(three.write(Self.register, [UInt8(value)])) }
         three.run(for: .seconds(1))
@@ -140,13 +141,7 @@ import Testing
     @Test func `S-13 two in dispute add up their own rows, and the wrong one is replaced`() throws {
         let stores = Shared<[NodeID: Unchecked]>([:])
         let three = try ThreeNodes(seed: 5) { setup in
-            let (open, node) = (setup.openPartition, setup.node)
-            setup.openPartition = { (group) throws(StoreError) in
-                let partition = try open(group)
-                let store = Unchecked(partition as? PartitionStore<RegisterState>)
-                stores.withLock { $0[node] = store }
-                return partition
-            }
+            Self.keepStores(of: &setup, in: stores)
         }
         for value in 0..<20 { try #require(three.write(Self.register, [UInt8(value)])) }
         three.run(for: .seconds(70))

@@ -593,9 +593,10 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     }
 
     /// Writes an empty batch behind a synced one that no other follows yet, before anybody hears of
-    /// it. A state alone may be lost: it says only what stands before it. So a start after the end of the process alone knows that the synced one was whole, and
-    /// takes what has rotted in it for damage, not for a tear. The next batch takes its place: what
-    /// is not synced stands behind what is.
+    /// it. So a start after the end of the process alone knows that the synced one was whole, and
+    /// takes what has rotted in it for damage, not for a tear. The next batch takes its place, so
+    /// what is not synced stands behind what is. Nothing closes a state alone, which may be lost:
+    /// it says only what stands before it.
     private func close(_ written: Written) {
         if written.items.isEmpty || self.limits.bugs.contains(.syncedBatchLeftOpen) { return }
         let header = LogFormat.BatchHeader(
