@@ -4,7 +4,7 @@ extension AdminRoute {
     /// Every route. Where a path fits two of them, the one with fewer names in braces comes first.
     package static let all: [AdminRoute] =
         NodePages.routes + SupportPages.routes + RemainsPages.routes + SchemaPages.routes
-        + ContainerPages.routes
+        + ContainerPages.routes + BrandPages.routes
         + KeyValuePages.routes + DocumentPages.routes + AppPasswordPages.routes + AssetPages.routes
         + AssetAdoptionPages.routes
         + TokenPages.routes

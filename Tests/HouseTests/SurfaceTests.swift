@@ -28,7 +28,7 @@ import Testing
 
     private static let roots = [
         "/database/1/", "/device/1/", "/kvs/1/", "/documents/1/", "/ubiquity/1/", "/dav/",
-        "/published/", "/assets/", "/aps", "/signin", "/signup", "/password", "/reset",
+        "/published/", "/assets/", "/aps", "/signin", "/signup", "/password", "/reset", "/forgot",
         "/app-passwords",
     ]
 

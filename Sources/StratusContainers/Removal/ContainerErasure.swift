@@ -58,7 +58,8 @@ package struct ContainerErasure: Sendable {
         }
         // The key last: what it seals is of no use without it.
         let kinds: [IdentityKey.Kind] = [
-            .apiToken, .serverKey, .usedLink, .keyRotation, .pushKey, .containerKey,
+            .apiToken, .serverKey, .usedLink, .keyRotation, .pushKey, .brand,
+            .containerKey,
         ]
         for kind in kinds {
             let rows = try await self.rows(

@@ -114,7 +114,7 @@ struct ContainerCommands: AdminConversation {
                             "After 'stratus cluster recover'")
                     ],
                     run: ContainerCommands.audit),
-                ContainerCopyCommand.command,
+                ContainerCopyCommand.command, BrandCommands.command,
                 ControlCommand(
                     "delete", "Close a container and remove everything it holds",
                     discussion: [

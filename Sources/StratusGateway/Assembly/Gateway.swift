@@ -34,7 +34,9 @@ package final class Gateway: HTTPHandler {
             PublishedSurface(kernel, assets: needs.assets), PollService(kernel: kernel),
         ]
         if let assets { surfaces.append(assets) }
-        if let people = needs.people { surfaces.append(SignInPages(people, kernel)) }
+        if let people = needs.people {
+            surfaces += [SignInPages(people, kernel), BrandLogos(people.brands, kernel)]
+        }
         self.surfaces = SurfaceTable(surfaces + besides(services), nowhere: services)
     }
 

@@ -76,7 +76,7 @@ extension DAVService {
         ]
         if self.head.method == "HEAD" { return HTTPResponse(status: 200, headers: headers) }
         let app = self.route.container.container
-        let title = SignInHTML.escape(target.names.last ?? app)
+        let title = PeoplePage.escape(target.names.last ?? app)
         let listing = DAVListing(
             self, folder, members: members,
             opening: Bytes(
@@ -86,7 +86,7 @@ extension DAVService {
                     + "<body><h1>\(title)</h1>"
                     + (target.names.isEmpty
                         ? "<ul>\n"
-                        : "<p>of \(SignInHTML.escape(app))</p><ul>\n"
+                        : "<p>of \(PeoplePage.escape(app))</p><ul>\n"
                             + "<li><a href=\"../\">..</a></li>\n"))
                     .utf8),
             closing: Bytes("</ul></body></html>\n".utf8)
@@ -99,7 +99,7 @@ extension DAVService {
                 let names = target.names + [item.name]
                 bytes += Bytes(
                     ("<li><a href=\"\(self.route.href(names, isFolder: isFolder))\">"
-                        + SignInHTML.escape(item.name) + (isFolder ? "/</a>" : "</a>")
+                        + PeoplePage.escape(item.name) + (isFolder ? "/</a>" : "</a>")
                         + " <span>\(Self.details(of: item))</span></li>\n").utf8)
                 await turn.spend(items: 1, size: bytes.count - start)
             }

@@ -147,9 +147,13 @@ package struct WebServices: Surface {
     }
 
     private func page(_ place: NoPage, _ request: HTTPRequest) -> HTTPResponse {
-        let html = SignInHTML(nonce: request.identity.uuid)
-        return place.isFront
-            ? html.front(hasPeople: self.hasPeople) : html.message(404, "There is no such page.")
+        guard place.isFront else {
+            var html = PeoplePage(nonce: request.identity.uuid)
+            html.choose(nil, request.head)
+            return html.message(404, html.text.page.notFound)
+        }
+        return PeoplePage(nonce: request.identity.uuid, at: "/", request.head)
+            .front(hasPeople: self.hasPeople)
     }
 
     private static let version: HeaderFields = ["X-Apple-CloudKit-Version": "1.0"]

@@ -1,4 +1,5 @@
 package import StratusHTTP
+import StratusIdentity
 package import StratusRuntime
 
 /// The pages where people sign in, as a surface of the gateway.
@@ -41,7 +42,8 @@ package struct SignInPages: Surface {
     }
 
     package func failure(_ error: any Error, of request: HTTPRequest) -> HTTPResponse {
-        var answer = self.people.html().message(405, "These pages take GET and POST.")
+        let html = self.people.html(at: nil, request.head)
+        var answer = html.message(405, html.text.problems.wrongMethod)
         answer.headers.set("Allow", "GET, POST")
         return answer
     }

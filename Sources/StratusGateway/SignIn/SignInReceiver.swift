@@ -36,16 +36,4 @@ enum SignInReceiver: Equatable {
         case .callback, .page: false
         }
     }
-
-    /// The sentence on the sign-in page that tells a person which receiver the link is for.
-    var sentence: (before: String, name: String, after: String) {
-        switch self {
-        case .callback(let url):
-            ("This signs you in to ", String(url.prefix { $0 != "?" && $0 != "#" }), ".")
-        case .origins(let origins):
-            ("This signs you in to ", origins.joined(separator: ", "), ".")
-        case .opener: ("This signs you in to ", "the page that opened this window", ".")
-        case .page: ("You get a token to copy. ", "Give it only", " to the app that you use.")
-        }
-    }
 }

@@ -10,13 +10,12 @@ import StratusRuntime
 /// sends it, for a quarter of an hour. There are no cookies, so another site's page has nothing
 /// that it could make a browser send.
 extension SignInService {
-    func appPasswords(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+    func appPasswords(_ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage)
         async throws -> HTTPResponse
     {
         guard let visit = form["v"] else { return try await self.begin(form, request, html) }
         guard let visitor = try await self.accounts.visitor(visit) else {
-            return html.appPasswordSignIn(
-                problem: "You were signed out here. Enter your password again.")
+            return html.appPasswordSignIn(problem: html.text.appPasswords.signedOut)
         }
         let id = visitor.id
         switch form["do"] {
@@ -26,12 +25,14 @@ extension SignInService {
             guard Session.AppPassword.isLabel(label) else {
                 return try await self.list(
                     id, visit, html,
-                    problem: "A name has 1 to \(Session.AppPassword.labelSizeMax) characters.")
+                    problem: PeopleText.fill(
+                        html.text.appPasswords.nameLength, ["\(Session.AppPassword.labelSizeMax)"]))
             }
             // Of containers that the person has used already: nobody else's are told or touched.
             guard let container = containers.first(where: { Self.text($0) == form["container"] })
             else {
-                return try await self.list(id, visit, html, problem: "Choose an app.")
+                return try await self.list(
+                    id, visit, html, problem: html.text.appPasswords.chooseApp)
             }
             let kind = Session.AppPassword(
                 label: label, isReadOnly: form["readOnly"] == "1",
@@ -42,12 +43,12 @@ extension SignInService {
             case .made(let password, _):
                 return try await self.list(
                     id, visit, html, made: (label: label, password: password))
-            case .noAccount: return html.appPasswordSignIn(problem: Self.wrong)
+            case .noAccount: return html.appPasswordSignIn(problem: html.text.problems.wrong)
             case .tooMany:
                 return try await self.list(
                     id, visit, html,
-                    problem: "You have \(Accounts.appPasswordCountMax) app passwords: withdraw one "
-                        + "first.")
+                    problem: PeopleText.fill(
+                        html.text.appPasswords.tooMany, ["\(Accounts.appPasswordCountMax)"]))
             }
         case "withdraw":
             let known = try await self.accounts.appPasswords(of: id).first {
@@ -57,7 +58,7 @@ extension SignInService {
                 try await self.accounts.revokeAppPassword(known.id, of: id, in: known.container)
             else {
                 return try await self.list(
-                    id, visit, html, problem: "This password was withdrawn already.")
+                    id, visit, html, problem: html.text.appPasswords.withdrawnAlready)
             }
             self.authenticator.forget()
             return try await self.list(id, visit, html)
@@ -65,7 +66,7 @@ extension SignInService {
         }
     }
 
-    private func begin(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+    private func begin(_ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage)
         async throws -> HTTPResponse
     {
         let typed = form["email"] ?? ""
@@ -73,32 +74,33 @@ extension SignInService {
             (1...Directory.passwordLength.upperBound).contains(password.utf8.count)
         else {
             self.note(.failed)
-            return html.appPasswordSignIn(email: typed, problem: Self.wrong)
+            return html.appPasswordSignIn(email: typed, problem: html.text.problems.wrong)
         }
         switch try await self.accounts.prove(
             email, Secret(password), from: Self.place(of: request.peer))
         {
         case .failed:
             self.note(.failed)
-            return html.appPasswordSignIn(email: typed, problem: Self.wrong)
+            return html.appPasswordSignIn(email: typed, problem: html.text.problems.wrong)
         case .limited(let wait):
             self.note(.limited)
             return html.appPasswordSignIn(
-                email: typed, problem: Self.limited(wait), status: 429)
+                email: typed, problem: html.limited(wait), status: 429)
         case .busy:
             self.note(.busy)
-            return html.appPasswordSignIn(email: typed, problem: Self.busy, status: 503)
+            return html.appPasswordSignIn(
+                email: typed, problem: html.text.problems.busy, status: 503)
         case .proven(let id, let generation):
             self.note(.proven)
             guard let visit = try await self.accounts.visit(of: id, provenBy: generation) else {
-                return html.appPasswordSignIn(email: typed, problem: Self.wrong)
+                return html.appPasswordSignIn(email: typed, problem: html.text.problems.wrong)
             }
             return try await self.list(id, visit, html)
         }
     }
 
     private func list(
-        _ id: AccountID, _ visit: String, _ html: SignInHTML, problem: String? = nil,
+        _ id: AccountID, _ visit: String, _ html: PeoplePage, problem: String? = nil,
         made: (label: String, password: String)? = nil
     ) async throws -> HTTPResponse {
         let passwords = try await self.accounts.appPasswords(of: id)
@@ -122,7 +124,7 @@ extension SignInService {
     }
 }
 
-extension SignInHTML {
+extension PeoplePage {
     typealias ShownAppPassword = (
         id: String, label: String, container: String, made: String, isReadOnly: Bool,
         showsAll: Bool
@@ -131,15 +133,16 @@ extension SignInHTML {
     func appPasswordSignIn(
         email: String = "", problem: String? = nil, status: Int = 200
     ) -> HTTPResponse {
-        self.page(
-            status, title: "App passwords",
+        let words = self.text.appPasswords
+        return self.page(
+            status, title: words.title,
             """
-            <p>Programs that mount your documents show an app password instead of your own.</p>
+            <p>\(Self.escape(words.intro))</p>
             \(self.problem(problem))
-            <form method="post" action="/app-passwords" autocomplete="on">
-            \(Self.emailField(email))
-            \(Self.passwordField("password", "Password", "current-password"))
-            <button type="submit">Continue</button>
+            \(self.form("/app-passwords"))
+            \(self.emailField(email))
+            \(self.passwordField("password", self.text.signIn.password, "current-password"))
+            \(self.button(words.proceed))
             </form>
             """)
     }
@@ -148,56 +151,57 @@ extension SignInHTML {
         _ passwords: [ShownAppPassword], of containers: [String], visit: String,
         problem: String?, made: (label: String, password: String)?
     ) -> HTTPResponse {
-        let hidden = "<input type=\"hidden\" name=\"v\" value=\"\(Self.escape(visit))\">"
+        let words = self.text.appPasswords
         var content = self.problem(problem)
         if let made {
             content += """
-                <p role="status">Copy the password of <strong>\(Self.escape(made.label))</strong> \
-                into the program now. It is shown only here, and only once.</p>
-                <label>App password<input readonly value="\(Self.escape(made.password))"></label>
+                <p role="status">\(self.fill(words.copy, [made.label]))</p>
+                <label>\(Self.escape(words.one))\
+                <input readonly value="\(Self.escape(made.password))"></label>
 
                 """
         }
-        if passwords.isEmpty { content += "<p>You have no app passwords.</p>\n" }
-        for password in passwords {
-            // Withdrawing ends what a program has, so it takes two steps.
-            content += """
-                <p><strong>\(Self.escape(password.label))</strong><br>\
-                \(Self.escape(password.container)), \
-                \(password.showsAll ? "everything" : "Documents"), \
-                \(password.isReadOnly ? "reading only" : "reading and writing")<br>\
-                made on \(password.made)</p>
-                <details><summary>Withdraw</summary>
-                <form method="post" action="/app-passwords">\(hidden)\
-                <input type="hidden" name="do" value="withdraw">\
-                <input type="hidden" name="id" value="\(Self.escape(password.id))">
-                <p>Programs that show this password are let in no more.</p>
-                <button type="submit" class="away">Withdraw \(Self.escape(password.label))</button>\
-                </form></details>
-                <hr>
-
-                """
-        }
+        if passwords.isEmpty { content += "<p>\(Self.escape(words.none))</p>\n" }
+        for password in passwords { content += self.appPassword(password, visit: visit) }
         guard !containers.isEmpty else {
-            content += "<p>Sign in to an app first: it has no documents of yours yet.</p>"
-            return self.page(200, title: "App passwords", content)
+            content += "<p>\(Self.escape(words.noApp))</p>"
+            return self.page(200, title: words.title, content)
         }
         let options = containers.map {
             "<option value=\"\(Self.escape($0))\">\(Self.escape($0))</option>"
         }.joined()
         content += """
-            <h2>A new one</h2>
-            <form method="post" action="/app-passwords">\(hidden)\
-            <input type="hidden" name="do" value="add">
-            \(Self.textField("label", "Name, for instance of the program", "off", ""))
-            <label>App<select name="container">\(options)</select></label>
-            <label class="check"><input type="checkbox" name="readOnly" value="1"> For reading \
-            only</label>
-            <label class="check"><input type="checkbox" name="everything" value="1"> Shows \
-            everything, and not the folder Documents alone</label>
-            <button type="submit">Make the app password</button>
+            <h2>\(Self.escape(words.newOne))</h2>
+            \(self.form("/app-passwords"))\(Self.hidden("v", visit))\(Self.hidden("do", "add"))
+            \(self.textField("label", words.name, "off", ""))
+            <label>\(Self.escape(words.app))<select name="container">\(options)</select></label>
+            \(self.check("readOnly", words.readOnly))
+            \(self.check("everything", words.showsAll))
+            \(self.button(words.submit))
             </form>
             """
-        return self.page(200, title: "App passwords", content)
+        return self.page(200, title: words.title, content)
+    }
+
+    /// Withdrawing ends what a program has, so it takes two steps.
+    private func appPassword(_ password: ShownAppPassword, visit: String) -> String {
+        let words = self.text.appPasswords
+        let kind = [
+            password.container, password.showsAll ? words.everything : words.documents,
+            password.isReadOnly ? words.reading : words.writing,
+        ].joined(separator: ", ")
+        return """
+            <p><strong>\(Self.name(password.label))</strong><br>\(Self.escape(kind))<br>\
+            \(Self.escape(PeopleText.fill(words.made, [password.made])))</p>
+            <details><summary>\(Self.escape(words.withdraw))</summary>
+            \(self.form("/app-passwords"))\(Self.hidden("v", visit))\
+            \(Self.hidden("do", "withdraw"))\(Self.hidden("id", password.id))
+            <p>\(Self.escape(words.withdrawing))</p>
+            <button type="submit" class="away">\
+            \(Self.escape(PeopleText.fill(words.withdrawThis, [password.label])))</button>\
+            </form></details>
+            <hr>
+
+            """
     }
 }

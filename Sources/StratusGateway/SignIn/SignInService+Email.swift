@@ -10,24 +10,23 @@ import StratusRuntime
 extension SignInService {
     func showSignUp(
         _ text: String, _ link: SignInLink, _ receiver: SignInReceiver, proof: String?,
-        _ html: SignInHTML
+        _ html: PeoplePage
     ) -> HTTPResponse {
-        let app = link.container.container
-        var fields = SignInHTML.SignUpFields()
+        var fields = PeoplePage.SignUpFields()
         if let proof {
             guard let address = self.accounts.provenAddress(proof) else {
-                return Self.tooOld(html, "sign up")
+                return html.message(400, html.text.problems.oldSignUp)
             }
             fields.email = address.text
             fields.proof = proof
         } else if self.email != nil {
-            return html.askForProof(link: text, container: app, to: receiver)
+            return html.askForProof(link: text, to: receiver)
         }
         fields.isUnchecked = proof == nil && !self.settings.addressesAreTrusted
-        return html.signUp(link: text, container: app, to: receiver, fields: fields)
+        return html.signUp(link: text, to: receiver, fields: fields)
     }
 
-    func verification(of fields: SignInHTML.SignUpFields) -> Account.Verification {
+    func verification(of fields: PeoplePage.SignUpFields) -> Account.Verification {
         if fields.proof != nil { return .proof }
         return self.settings.addressesAreTrusted ? .administrator : .unproven
     }
@@ -35,116 +34,115 @@ extension SignInService {
     /// Sends a link by which the account can be made, or the word that there is one.
     func sendProof(
         _ text: String, _ form: URLQuery, _ link: SignInLink, _ receiver: SignInReceiver,
-        _ request: HTTPRequest, _ html: SignInHTML
+        _ request: HTTPRequest, _ html: PeoplePage
     ) async throws -> HTTPResponse {
         let typed = form["email"] ?? ""
-        let app = link.container.container
+        let app = html.app?.name ?? link.container.container
         func again(_ problem: String, _ status: Int = 200) -> HTTPResponse {
             html.askForProof(
-                link: text, container: app, to: receiver, email: typed, problem: problem,
-                status: status)
+                link: text, to: receiver, email: typed, problem: problem, status: status)
         }
         guard let desk = self.email, let address = EmailAddress(typed), address.isMailable else {
-            return again("That is not an e-mail address.")
+            return again(html.text.problems.notAnAddress)
         }
         if let wait = try await self.accounts.countEmail(
             to: address, from: Self.place(of: request.peer))
         {
-            return again(Self.limited(wait), 429)
+            return again(html.limited(wait), 429)
         }
-        let accounts = self.accounts
+        let (accounts, words) = (self.accounts, html.text)
         let isTaken = desk.sender.enqueue {
             if (try? await accounts.account(of: address)) != nil {
-                return desk.alreadyThere(to: address, app: app)
+                return desk.alreadyThere(to: address, app: app, in: words)
             }
             return desk.signUp(
-                to: address, app: app, link: text, proof: accounts.proof(of: address))
+                to: address, app: app, link: text, proof: accounts.proof(of: address), in: words)
         }
-        guard isTaken else { return again(Self.busy, 503) }
+        guard isTaken else { return again(html.text.problems.busy, 503) }
         return html.isOnItsWay(to: address)
     }
 
     /// Sends a link to choose a new password, where somebody has the address.
-    func sendReset(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+    func sendReset(_ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage)
         async throws -> HTTPResponse
     {
         let typed = form["email"] ?? ""
         guard let desk = self.email else { return html.forgot(canSend: false) }
         guard let address = EmailAddress(typed), address.isMailable else {
             return html.forgot(
-                canSend: true, email: typed, problem: "That is not an e-mail address.")
+                canSend: true, email: typed, problem: html.text.problems.notAnAddress)
         }
         if let wait = try await self.accounts.countEmail(
             to: address, from: Self.place(of: request.peer))
         {
             return html.forgot(
-                canSend: true, email: typed, problem: Self.limited(wait), status: 429)
+                canSend: true, email: typed, problem: html.limited(wait), status: 429)
         }
-        let accounts = self.accounts
+        let (accounts, words) = (self.accounts, html.text)
         let isTaken = desk.sender.enqueue {
             guard let id = try? await accounts.account(of: address),
                 let account = try? await accounts.account(id), account.status == .active,
                 let secret = try? await accounts.makeReset(of: id, mailedTo: address)
             else { return nil }
-            return desk.reset(to: address, secret: secret)
+            return desk.reset(to: address, secret: secret, in: words)
         }
         guard isTaken else {
-            return html.forgot(canSend: true, email: typed, problem: Self.busy, status: 503)
+            return html.forgot(
+                canSend: true, email: typed, problem: html.text.problems.busy, status: 503)
         }
         return html.isOnItsWay(to: address)
     }
 }
 
-extension SignInHTML {
+extension PeoplePage {
     func askForProof(
-        link: String, container: String, to receiver: SignInReceiver, email: String = "",
-        problem: String? = nil, status: Int = 200
+        link: String, to receiver: SignInReceiver, email: String = "", problem: String? = nil,
+        status: Int = 200
     ) -> HTTPResponse {
-        self.page(
-            status, title: "Create an account",
+        let words = self.text.account
+        return self.page(
+            status, title: words.title,
             """
-            <p>to continue to <strong>\(Self.escape(container))</strong></p>
-            \(Self.says(receiver))
+            \(self.purpose(receiver))
             \(self.problem(problem))
-            <form method="post" action="/signup" autocomplete="on">
-            <input type="hidden" name="t" value="\(Self.escape(link))">
-            \(Self.emailField(email))
-            <button type="submit">Send me a link</button>
+            \(self.form("/signup"))
+            \(Self.hidden("t", link))
+            \(self.emailField(email, isWrong: problem != nil && status == 200))
+            \(self.button(words.sendLink))
             </form>
-            <p>You get an e-mail with a link. Open it to choose a password.</p>
-            <p><a href="/signin?t=\(Self.escape(link))">I have an account</a></p>
+            <p>\(Self.escape(words.linkFollows))</p>
+            <p>\(self.haveOne(link))</p>
             """)
     }
 
     func forgot(
         canSend: Bool, email: String = "", problem: String? = nil, status: Int = 200
     ) -> HTTPResponse {
+        let words = self.text.password
         guard canSend else {
             return self.page(
-                status, title: "Forgot your password?",
-                "<p>This server sends no e-mail. Ask whoever runs it for a link with which you can "
-                    + "choose a new password.</p>")
+                status, title: words.forgotTitle, "<p>\(Self.escape(words.noEmail))</p>")
         }
         return self.page(
-            status, title: "Forgot your password?",
+            status, title: words.forgotTitle,
             """
             \(self.problem(problem))
-            <form method="post" action="/forgot" autocomplete="on">
-            \(Self.emailField(email))
-            <button type="submit">Send me a link</button>
+            \(self.form("/forgot"))
+            \(self.emailField(email, isWrong: problem != nil && status == 200))
+            \(self.button(self.text.account.sendLink))
             </form>
-            <p>You get an e-mail with a link. Open it to choose a new password.</p>
+            <p>\(Self.escape(words.linkFollows))</p>
             """)
     }
 
     /// The same for everybody.
     func isOnItsWay(to address: EmailAddress) -> HTTPResponse {
-        self.page(
-            200, title: "Look into your e-mail",
+        let words = self.text.account
+        return self.page(
+            200, title: words.look,
             """
-            <p role="status">An e-mail is on its way to <strong>\(Self.escape(address.text))</strong>. \
-            Open the link in it to go on.</p>
-            <p>Nothing came? Wait a few minutes, look among unwanted mail, and check the address.</p>
+            <p role="status">\(self.fill(words.onItsWay, [address.text]))</p>
+            <p>\(Self.escape(words.nothingCame))</p>
             """)
     }
 }

@@ -33,6 +33,7 @@ package final class SignInService: Sendable {
     package var authenticator: CredentialAuthenticator { self.directory.authenticator }
     private let log: Log
     private var store: IdentityStore { self.accounts.store }
+    package var brands: Brands { Brands(self.store) }
 
     package init(
         authenticator: CredentialAuthenticator, settings: Settings = Settings(),
@@ -69,37 +70,62 @@ package final class SignInService: Sendable {
     }
 
     /// Draws what its pages may run.
-    func html() -> SignInHTML { SignInHTML(nonce: Base64URL.encode(self.store.draw(16))) }
+    func html(at page: Page?, _ head: RequestHead) -> PeoplePage {
+        let nonce = Base64URL.encode(self.store.draw(16))
+        guard let page else {
+            var html = PeoplePage(nonce: nonce)
+            html.choose(nil, head)
+            return html
+        }
+        return PeoplePage(nonce: nonce, at: page.rawValue, head)
+    }
+
+    /// The page as one of an app, with the app's look.
+    func html(_ html: PeoplePage, of link: SignInLink, _ head: RequestHead) async throws
+        -> PeoplePage
+    {
+        var html = html
+        html.app = PeoplePage.App(
+            container: link.container, server: self.server(head),
+            brand: try await self.brands.brand(of: link.container))
+        return html
+    }
+
+    /// What people call this server: the host of the address that the configuration names, or the
+    /// one that they came by.
+    private func server(_ head: RequestHead) -> String {
+        let base = self.authenticator.signInBase ?? head.headers["Host"] ?? ""
+        return String(base.split(separator: "/", omittingEmptySubsequences: true).last ?? "")
+    }
 
     /// Answers a request by a method that ``SignInPages`` takes.
     func respond(to request: HTTPRequest, at page: Page?) async -> HTTPResponse {
-        let html = self.html()
-        guard let page else { return html.message(404, "There is no such page.") }
+        var html = self.html(at: page, request.head)
+        guard let page else { return html.message(404, html.text.page.notFound) }
         do { try await self.authenticator.keepUp() } catch {
-            return html.message(503, "That did not work just now. Try again in a moment.")
+            return html.message(503, html.text.problems.unavailable)
         }
         switch request.head.method {
         case "GET", "HEAD":
             do { return try await self.show(page, request, html) } catch {
-                return html.message(503, "That did not work just now. Try again in a moment.")
+                return html.message(503, html.text.problems.unavailable)
             }
         case "POST":
             guard self.comesFromHere(request.head) else {
-                return html.message(
-                    403, "This form was sent from another site. Open the page again.")
+                return html.message(403, html.text.problems.otherSite)
             }
             let body: Bytes
             do throws(RequestBodyError) { body = try await request.body.collect() } catch {
                 return html.message(
-                    error == .tooLarge ? 413 : 400,
-                    "The form was not received completely. Send it again.")
+                    error == .tooLarge ? 413 : 400, html.text.problems.halfForm)
             }
             guard let text = String(validating: body, as: UTF8.self), let form = URLQuery(text)
             else {
-                return html.message(400, "The form cannot be read. Open the page again.")
+                return html.message(400, html.text.problems.noForm)
             }
+            html.choose(form["lang"], request.head)
             do { return try await self.take(page, form, request, html) } catch {
-                return html.message(503, "That did not work just now. Try again in a moment.")
+                return html.message(503, html.text.problems.unavailable)
             }
         default: preconditionFailure("another method is refused before")
         }
@@ -107,7 +133,7 @@ package final class SignInService: Sendable {
 
     // MARK: Showing
 
-    private func show(_ page: Page, _ request: HTTPRequest, _ html: SignInHTML) async throws
+    private func show(_ page: Page, _ request: HTTPRequest, _ html: PeoplePage) async throws
         -> HTTPResponse
     {
         let query = URLQuery(request.head.query)
@@ -115,11 +141,10 @@ package final class SignInService: Sendable {
         case .signIn, .signUp:
             let proof = page == .signUp ? query?["p"] : nil
             guard let text = query?["t"], let link = self.link(text, proof: proof) else {
-                return html.message(
-                    400,
-                    "This link is not complete or too old. Go back to the app and sign in again.")
+                return html.message(400, html.text.problems.incompleteSignIn)
             }
             if page == .signUp, !self.settings.signUpIsOpen { return Self.closed(html) }
+            let html = try await self.html(html, of: link, request.head)
             guard let receiver = try await self.receiver(of: link) else {
                 return Self.unwelcome(html)
             }
@@ -127,22 +152,22 @@ package final class SignInService: Sendable {
                 return self.showSignUp(text, link, receiver, proof: proof, html)
             }
             return html.signIn(
-                link: text, container: link.container.container, to: receiver,
+                link: text, to: receiver,
                 canSignUp: self.settings.signUpIsOpen)
         case .password: return html.password()
         case .appPasswords: return html.appPasswordSignIn()
         case .forgot: return html.forgot(canSend: self.email != nil)
         case .reset:
             guard let secret = query?["s"], !secret.isEmpty else {
-                return html.message(400, "This link is incomplete. Copy all of it.")
+                return html.message(400, html.text.problems.incompleteLink)
             }
             guard try await self.accounts.isGood(reset: secret) else { return Self.usedUp(html) }
             return html.reset(secret: secret)
         }
     }
 
-    private static func usedUp(_ html: SignInHTML) -> HTTPResponse {
-        html.message(400, "This link was already used or is too old. Ask for a new one.")
+    private static func usedUp(_ html: PeoplePage) -> HTTPResponse {
+        html.message(400, html.text.problems.usedLink)
     }
 
     /// - Parameter proof: with a good one the link may be too old: an e-mail is read when it is read.
@@ -164,23 +189,18 @@ package final class SignInService: Sendable {
         return SignInReceiver(of: link, token)
     }
 
-    /// - Parameter what: is to be done again.
-    static func tooOld(_ html: SignInHTML, _ what: String = "sign in") -> HTTPResponse {
-        html.message(400, "This link is too old. Go back to the app and \(what) again.")
+    private static func unwelcome(_ html: PeoplePage) -> HTTPResponse {
+        html.message(400, html.text.problems.unwelcome)
     }
 
-    private static func unwelcome(_ html: SignInHTML) -> HTTPResponse {
-        html.message(400, "The app may no longer ask people to sign in.")
-    }
-
-    private static func closed(_ html: SignInHTML) -> HTTPResponse {
-        html.message(403, "Only the administrator can create accounts here.")
+    private static func closed(_ html: PeoplePage) -> HTTPResponse {
+        html.message(403, html.text.problems.closed)
     }
 
     // MARK: Taking forms
 
     private func take(
-        _ page: Page, _ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML
+        _ page: Page, _ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage
     ) async throws -> HTTPResponse {
         switch page {
         case .signIn: try await self.signIn(form, request, html)
@@ -192,17 +212,18 @@ package final class SignInService: Sendable {
         }
     }
 
-    private func signIn(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+    private func signIn(_ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage)
         async throws -> HTTPResponse
     {
         guard let text = form["t"], let link = self.link(text) else {
-            return Self.tooOld(html)
+            return html.message(400, html.text.problems.oldSignIn)
         }
+        let html = try await self.html(html, of: link, request.head)
         guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         let typed = form["email"] ?? ""
         func again(_ problem: String, _ status: Int = 200) -> HTTPResponse {
             html.signIn(
-                link: text, container: link.container.container, to: receiver,
+                link: text, to: receiver,
                 canSignUp: self.settings.signUpIsOpen, email: typed, problem: problem,
                 status: status)
         }
@@ -210,20 +231,20 @@ package final class SignInService: Sendable {
             (1...Directory.passwordLength.upperBound).contains(password.utf8.count)
         else {
             self.counter(.failed).add()
-            return again(Self.wrong)
+            return again(html.text.problems.wrong)
         }
         let proof = try await self.accounts.prove(
             email, Secret(password), from: Self.place(of: request.peer))
         switch proof {
         case .failed:
             self.counter(.failed).add()
-            return again(Self.wrong)
+            return again(html.text.problems.wrong)
         case .limited(let wait):
             self.counter(.limited).add()
-            return again(Self.limited(wait), 429)
+            return again(html.limited(wait), 429)
         case .busy:
             self.counter(.busy).add()
-            return again(Self.busy, 503)
+            return again(html.text.problems.busy, 503)
         case .proven(let id, let password):
             self.counter(.proven).add()
             return try await self.hand(
@@ -231,24 +252,25 @@ package final class SignInService: Sendable {
         }
     }
 
-    private func signUp(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+    private func signUp(_ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage)
         async throws -> HTTPResponse
     {
         guard self.settings.signUpIsOpen else { return Self.closed(html) }
         guard let text = form["t"], let link = self.link(text, proof: form["p"])
         else {
-            return Self.tooOld(html)
+            return html.message(400, html.text.problems.oldSignIn)
         }
+        let html = try await self.html(html, of: link, request.head)
         guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         if self.email != nil, form["p"] == nil {
             return try await self.sendProof(text, form, link, receiver, request, html)
         }
-        var fields = SignInHTML.SignUpFields()
+        var fields = PeoplePage.SignUpFields()
         fields.email = form["email"] ?? ""
         fields.isUnchecked = !self.settings.addressesAreTrusted
         if let proof = form["p"] {
             guard let address = self.accounts.provenAddress(proof) else {
-                return Self.tooOld(html, "sign up")
+                return html.message(400, html.text.problems.oldSignUp)
             }
             fields.email = address.text
             fields.proof = proof
@@ -259,18 +281,20 @@ package final class SignInService: Sendable {
         fields.isDiscoverable = form["discoverable"] == "1"
         func again(_ problem: String, _ status: Int = 200) -> HTTPResponse {
             html.signUp(
-                link: text, container: link.container.container, to: receiver, fields: fields,
+                link: text, to: receiver, fields: fields,
                 problem: problem, status: status)
         }
         guard let email = EmailAddress(fields.email) else {
-            return again("That is not an e-mail address.")
+            return again(html.text.problems.notAnAddress)
         }
         guard let password = form["password"],
             Directory.passwordLength.contains(password.utf8.count)
-        else { return again(Self.passwordRule) }
-        guard let room = self.accounts.hasher.reserve() else { return again(Self.busy, 503) }
+        else { return again(html.passwordRule) }
+        guard let room = self.accounts.hasher.reserve() else {
+            return again(html.text.problems.busy, 503)
+        }
         if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
-            return again(Self.limited(wait), 429)
+            return again(html.limited(wait), 429)
         }
         var registration = Accounts.Registration(email: email, password: Secret(password))
         registration.givenName = fields.givenName
@@ -279,87 +303,83 @@ package final class SignInService: Sendable {
         registration.verification = self.verification(of: fields)
         switch try await self.accounts.register(registration, in: room) {
         case .taken:
-            return again("That did not work. If you have an account already, sign in instead.")
-        case .busy: return again(Self.busy, 503)
+            return again(html.text.problems.taken)
+        case .busy: return again(html.text.problems.busy, 503)
         case .made(let id):
             let isHeard = fields.proof == nil || !receiver.isWindow
             guard isHeard, link.isAlive(at: self.store.now) else {
-                return html.message(200, "Your account was made. Go back to the app and sign in.")
+                return html.message(200, html.text.account.made)
             }
             return try await self.hand(
                 id, provenBy: nil, link, stays: form["stay"] == "1", agent: request, html)
         }
     }
 
-    private func changePassword(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+    private func changePassword(_ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage)
         async throws -> HTTPResponse
     {
         let typed = form["email"] ?? ""
         guard let new = form["new"], Directory.passwordLength.contains(new.utf8.count) else {
-            return html.password(email: typed, problem: Self.passwordRule)
+            return html.password(email: typed, problem: html.passwordRule)
         }
         guard let email = EmailAddress(typed), let password = form["password"] else {
-            return html.password(email: typed, problem: Self.wrong)
+            return html.password(email: typed, problem: html.text.problems.wrong)
         }
         switch try await self.accounts.prove(
             email, Secret(password), from: Self.place(of: request.peer))
         {
-        case .failed: return html.password(email: typed, problem: Self.wrong)
+        case .failed: return html.password(email: typed, problem: html.text.problems.wrong)
         case .limited(let wait):
-            return html.password(email: typed, problem: Self.limited(wait), status: 429)
-        case .busy: return html.password(email: typed, problem: Self.busy, status: 503)
+            return html.password(email: typed, problem: html.limited(wait), status: 429)
+        case .busy:
+            return html.password(email: typed, problem: html.text.problems.busy, status: 503)
         case .proven(let id, _):
             guard try await self.accounts.setPassword(Secret(new), of: id) else {
-                return html.password(email: typed, problem: Self.busy, status: 503)
+                return html.password(email: typed, problem: html.text.problems.busy, status: 503)
             }
             self.authenticator.forget()
-            return html.message(
-                200, "Your password was changed. You are signed out everywhere: sign in again.")
+            return html.message(200, html.text.password.changed)
         }
     }
 
-    private func resetPassword(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+    private func resetPassword(_ form: URLQuery, _ request: HTTPRequest, _ html: PeoplePage)
         async throws -> HTTPResponse
     {
         let secret = form["s"] ?? ""
         guard let new = form["new"], Directory.passwordLength.contains(new.utf8.count) else {
-            return html.reset(secret: secret, problem: Self.passwordRule)
+            return html.reset(secret: secret, problem: html.passwordRule)
         }
         guard let room = self.accounts.hasher.reserve() else {
-            return html.reset(secret: secret, problem: Self.busy, status: 503)
+            return html.reset(secret: secret, problem: html.text.problems.busy, status: 503)
         }
         if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
-            return html.reset(secret: secret, problem: Self.limited(wait), status: 429)
+            return html.reset(secret: secret, problem: html.limited(wait), status: 429)
         }
         switch try await self.accounts.redeem(reset: secret, password: Secret(new), in: room) {
         case .done: self.authenticator.forget()
-        case .busy: return html.reset(secret: secret, problem: Self.busy, status: 503)
+        case .busy: return html.reset(secret: secret, problem: html.text.problems.busy, status: 503)
         case .refused:
             return Self.usedUp(html)
         }
-        return html.message(200, "Your password was set. Go back to the app and sign in.")
+        return html.message(200, html.text.password.wasSet)
     }
 
     // MARK: Handing the token over
 
     private func hand(
         _ id: AccountID, provenBy password: Accounts.PasswordGeneration?, _ link: SignInLink,
-        stays: Bool, agent request: HTTPRequest, _ html: SignInHTML
+        stays: Bool, agent request: HTTPRequest, _ html: PeoplePage
     ) async throws -> HTTPResponse {
         guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         guard try await self.access.use(link) else {
-            return html.message(
-                400, "This link was already used. Go back to the app and sign in again.")
+            return html.message(400, html.text.problems.usedSignIn)
         }
         guard
             let text = try await self.directory.open(
                 id, provenBy: password, in: link.container, stays: stays,
                 agent: request.head.headers["User-Agent"] ?? "")
         else {
-            return html.message(
-                400,
-                "Your password was changed in the meantime. Go back to the app and sign in "
-                    + "again.")
+            return html.message(400, html.text.problems.passwordChanged)
         }
         self.log.info(
             "signed in",
@@ -412,17 +432,5 @@ package final class SignInService: Sendable {
         return (0..<4).map { group in
             String(UInt16(bytes[2 * group]) << 8 | UInt16(bytes[2 * group + 1]), radix: 16)
         }.joined(separator: ":")
-    }
-
-    // MARK: Words
-
-    static let wrong = "The e-mail address or the password is not right."
-    static let busy = "Too many people are signing in. Try again in a moment."
-    private static let passwordRule =
-        "A password has \(Directory.passwordLength.lowerBound) to "
-        + "\(Directory.passwordLength.upperBound) characters."
-
-    static func limited(_ milliseconds: Int64) -> String {
-        "Too many tries. Try again in \(max(1, (milliseconds + 59_999) / 60_000)) min."
     }
 }

@@ -26,70 +26,42 @@ package struct EmailDesk: Sendable {
     /// - Parameters:
     ///   - link: the text of the sign-in link that the person came by.
     ///   - proof: proves that whoever has it reads what comes to the address.
-    package func signUp(to address: EmailAddress, app: String, link: String, proof: String)
-        -> EmailMessage
-    {
-        self.message(
-            to: address, "Create your account",
-            """
-            Somebody, probably you, wants to create an account for \(app)
-            at \(self.base) with this e-mail address.
-
-            Open this address to go on. It is good for a day:
-
-            \(self.base)/signup?t=\(link)&p=\(proof)
-
-            If it was not you, do nothing: no account is made.
-            """)
+    package func signUp(
+        to address: EmailAddress, app: String, link: String, proof: String, in text: PeopleText
+    ) -> EmailMessage {
+        let page = "\(self.base)/signup?t=\(link)&p=\(proof)"
+        return self.message(
+            to: address, text.emails.signUpSubject, text.emails.signUp, [app, self.base, page])
     }
 
     /// For a person who wants to sign up and has an account. Only they learn that.
-    package func alreadyThere(to address: EmailAddress, app: String) -> EmailMessage {
-        self.message(
-            to: address, "You have an account already",
-            """
-            Somebody, probably you, wants to create an account for \(app)
-            at \(self.base) with this e-mail address. There is one already:
-            go back to the app and sign in.
-
-            Open this address if you have forgotten the password:
-
-            \(self.base)/forgot
-
-            If it was not you, do nothing.
-            """)
-    }
-
-    package func reset(to address: EmailAddress, secret: String) -> EmailMessage {
-        self.message(
-            to: address, "Choose a new password",
-            """
-            Somebody, probably you, asked for a new password at
-            \(self.base).
-
-            Open this address to choose it. It works once, within a day:
-
-            \(self.base)/reset?s=\(secret)
-
-            If it was not you, do nothing: your password stays as it is.
-            """)
-    }
-
-    package func invitation(to address: EmailAddress, secret: String) -> EmailMessage {
-        self.message(
-            to: address, "Your account",
-            """
-            An administrator of \(self.base) has made an account for you.
-
-            Open this address to choose a password. It works once, within a day:
-
-            \(self.base)/reset?s=\(secret)
-            """)
-    }
-
-    private func message(to address: EmailAddress, _ subject: String, _ body: String)
+    package func alreadyThere(to address: EmailAddress, app: String, in text: PeopleText)
         -> EmailMessage
     {
-        EmailMessage(to: address, subject: subject, body: body + "\n")
+        self.message(
+            to: address, text.emails.alreadyThereSubject, text.emails.alreadyThere,
+            [app, self.base, "\(self.base)/forgot"])
+    }
+
+    package func reset(to address: EmailAddress, secret: String, in text: PeopleText)
+        -> EmailMessage
+    {
+        self.message(
+            to: address, text.emails.resetSubject, text.emails.reset,
+            [self.base, "\(self.base)/reset?s=\(secret)"])
+    }
+
+    /// Nobody knows the person's language yet.
+    package func invitation(to address: EmailAddress, secret: String) -> EmailMessage {
+        let text = PeopleText.english
+        return self.message(
+            to: address, text.emails.invitationSubject, text.emails.invitation,
+            [self.base, "\(self.base)/reset?s=\(secret)"])
+    }
+
+    private func message(
+        to address: EmailAddress, _ subject: String, _ body: String, _ values: [String]
+    ) -> EmailMessage {
+        EmailMessage(to: address, subject: subject, body: PeopleText.fill(body, values) + "\n")
     }
 }

@@ -24,7 +24,7 @@ package struct EmailMessage: Sendable, Equatable {
     ) -> Bytes {
         let host = sender.split(separator: "@").last.map(String.init) ?? "localhost"
         let head = [
-            "From: \(sender)", "To: \(self.to)", "Subject: \(self.subject)",
+            "From: \(sender)", "To: \(self.to)", "Subject: \(Self.head(self.subject))",
             "Date: \(Self.date(milliseconds))", "Message-ID: <\(identity)@\(host)>",
             "MIME-Version: 1.0", "Content-Type: text/plain; charset=utf-8",
             "Content-Transfer-Encoding: base64", "Auto-Submitted: auto-generated",
@@ -37,6 +37,12 @@ package struct EmailMessage: Sendable, Equatable {
             rest = rest.dropFirst(76)
         }
         return Bytes((lines.joined(separator: "\r\n") + "\r\n").utf8)
+    }
+
+    /// Letters beyond ASCII stand in one encoded word (RFC 2047), which has 75 characters at most.
+    static func head(_ subject: String) -> String {
+        if subject.utf8.allSatisfy({ $0 < 0x80 }) { return subject }
+        return "=?utf-8?B?\(Base64.encode(Bytes(subject.utf8)))?="
     }
 
     /// `28 Nov 2026 11:30:00 +0000`

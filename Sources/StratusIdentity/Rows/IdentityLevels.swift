@@ -46,3 +46,7 @@ extension KeyRotation: FixedLevel {
 extension MasterCheck: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
+
+extension Brand: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}

@@ -34,6 +34,7 @@ extension NumberFamily {
             6: "server key", 7: "user", 8: "used link", 9: "audit", 10: "listing",
             11: "container", 12: "container listing", 13: "sealing key", 14: "device",
             15: "container key", 16: "push key", 17: "master check", 18: "key rotation",
+            19: "brand",
         ])
     /// The first byte of a key in ``Table/subscription``.
     package static let subscriptionRow = NumberFamily(

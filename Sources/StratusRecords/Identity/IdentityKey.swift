@@ -40,6 +40,8 @@ package struct IdentityKey: Sendable, Hashable {
         case masterCheck = 17
         /// How far a rotation of keys has come.
         case keyRotation = 18
+        /// How an app looks on the pages where its people sign in.
+        case brand = 19
     }
 
     package var kind: Kind

@@ -114,6 +114,16 @@ import WireScenarios
         ("POST", production, #"{"zoneBuckets":2}"#),
         ("GET", production + "/places?owner=_a", ""), ("GET", place + "/places", ""),
         ("POST", production + "/references/audit", ""),
+        ("GET", place + "/brand", ""), ("PUT", place + "/brand", #"{"welcome":"w"}"#),
+        (
+            "PUT", place + "/brand",
+            ##"{"name":"Shelves","colour":"#0a7d4f","privacy":"https://a.example/p"}"##
+        ),
+        ("PUT", place + "/brand", #"{"help":"http://a.example"}"#),
+        ("PUT", place + "/brand", #"{"colour":"green"}"#),
+        ("PUT", place + "/brand", #"{"logo":"AAAA"}"#),
+        ("PUT", place + "/brand", #"{"welcome":"Hello"}"#), ("GET", place + "/brand", ""),
+        ("DELETE", place + "/brand", ""), ("GET", place + "/brand", ""),
         (
             "POST", "/v1/users",
             #"{"email":"ann@example.org","givenName":"Ann","familyName":"Bee","isDiscoverable":true}"#

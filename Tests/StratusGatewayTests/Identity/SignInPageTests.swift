@@ -313,7 +313,8 @@ import Testing
                 WireRequest(method: "GET", target: "\(page)?t=\(link)"))
             #expect(
                 shown.text.contains(
-                    "This signs you in to <strong>https://evil.example</strong>."), "\(page)")
+                    "This signs you in to <strong><bdi>https://evil.example</bdi></strong>."),
+                "\(page)")
         }
     }
 

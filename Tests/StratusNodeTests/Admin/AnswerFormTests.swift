@@ -34,6 +34,7 @@ import Testing
         ("POST \(place)/erasure", RemovalAnswer.self), ("GET \(place)/usage", UsageAnswer.self),
         ("GET \(place)/places", Listing<PlaceAnswer>.self),
         ("POST \(place)/references/audit", BucketsAnswer.self),
+        ("GET \(place)/brand", BrandAnswer.self), ("PUT \(place)/brand", BrandAnswer.self),
         ("PUT \(place)/schema", SchemaAnswer.self),
         ("POST \(place)/schema/reset", ResetAnswer.self),
         ("POST \(place)/schema/reset/piece", RemovalAnswer.self),

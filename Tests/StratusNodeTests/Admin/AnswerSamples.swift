@@ -6,6 +6,8 @@ enum AnswerSamples {
     static let user = "/v1/users/ann%40b.c"
     private static let descriptor =
         #"{"container":"iCloud.a","environment":"development","state":"deleted","created":"2024-03-05T09:30:00.000Z","deleted":"2024-03-06T09:30:00.000Z","generation":2,"buckets":4,"placement":"zone","zoneBuckets":8"#
+    private static let brand =
+        ##"{"name":"Shelves","welcome":"Your books, everywhere","privacy":"https://a.b/p","terms":"https://a.b/t","help":"https://a.b/h","colour":"#0a7d4f","logo":"/brand/iCloud.a/development/AAECAwQFBgcICQoLDA0ODw.png"}"##
     private static let removal =
         #"{"isDone":false,"waitMilliseconds":0,"users":1,"zones":2,"records":30}"#
 
@@ -118,6 +120,8 @@ enum AnswerSamples {
         "GET \(container)/places": [
             #"{"places":[{"part":"home","partition":"3","inUse":true},{"part":"bucket 2","inUse":false}]}"#
         ],
+        "GET \(container)/brand": [Self.brand], "PUT \(container)/brand": [Self.brand],
+        "DELETE \(container)/brand": [""],
         "POST \(container)/references/audit": [#"202 {"buckets":4}"#],
         "GET \(container)/schema": ["DEFINE SCHEMA RECORD TYPE A (x INT64);\n"],
         "PUT \(container)/schema": [
