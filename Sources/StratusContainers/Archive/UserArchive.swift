@@ -55,6 +55,11 @@ package struct UserArchive: Sendable {
         guard let account = try await self.accounts.account(id) else { return nil }
         let name = self.store.keys.userRecordName(
             of: id, epoch: account.epoch, in: container)
+        let sessions = try await self.accounts.sessions(of: id).map(\.session)
+            .filter { $0.container == container }
+            .sorted { $0.openedMilliseconds < $1.openedMilliseconds }
+        let passwords = try await self.accounts.appPasswords(of: id)
+            .filter { $0.container == container }
         var head = JSONWriter()
         head.object {
             $0.member("format", "stratus user archive 1")
@@ -69,6 +74,24 @@ package struct UserArchive: Sendable {
             $0.member("createdMilliseconds", account.createdMilliseconds)
             if account.lastSignInMilliseconds > 0 {
                 $0.member("lastSignInMilliseconds", account.lastSignInMilliseconds)
+            }
+            $0.key("sessions")
+            $0.array { array in
+                for session in sessions {
+                    array.object {
+                        $0.member("openedMilliseconds", session.openedMilliseconds)
+                        $0.member("agent", session.agent)
+                    }
+                }
+            }
+            $0.key("appPasswords")
+            $0.array { array in
+                for password in passwords {
+                    array.object {
+                        $0.member("name", password.kind.label)
+                        $0.member("madeMilliseconds", password.madeMilliseconds)
+                    }
+                }
             }
             if files != nil { $0.member("files", true) }
         }

@@ -69,6 +69,9 @@ import Testing
         #expect(lines[0]["userRecordName"].text == town.recordName(ann))
         #expect(lines[0]["verified"] == "administrator")
         #expect(lines[0]["lastSignInMilliseconds"].integer == signedIn)
+        let sessions = lines[0]["sessions"].elements
+        #expect(sessions.map { $0["openedMilliseconds"].integer } == [signedIn], "\(lines[0])")
+        #expect(lines[0]["appPasswords"].elements.isEmpty)
         #expect(lines.count == 464)
         #expect(lines.dropFirst().allSatisfy { $0["record"]["recordName"] != nil })
         // The person's own record, and the ten.
