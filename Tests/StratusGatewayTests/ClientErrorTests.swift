@@ -301,6 +301,29 @@ import WireScenarios
             .parentCircle, .badRequest,
             "the record is above its parent 'S', or too many parents are above it"
         ),
+        (.shareRootMissing, .badRequest, "Cannot share - no such record exists to share"),
+        (
+            .shareOfRecord, .badRequest,
+            "shares of single records are not available on this server, share the zone"
+        ),
+        (
+            .participantTwice, .badRequest, "'S' stands in the list of participants twice"
+        ),
+        (
+            .shareIsPublic, .badRequest,
+            "a share that is public takes no new private participants"
+        ),
+        (.tooManyParticipants, .badRequest, "a share may have S private participants"),
+        (.participantUnknown, .badRequest, "an entry of 'participants' names nobody"),
+        (
+            .roleUnavailable, .badRequest,
+            "administrators of shares are not available on this server"
+        ),
+        (
+            .sharedFile, .badRequest,
+            "field 'S': files in zones of other users are not available on this server"
+        ),
+        (.ownerUnnameable, .badRequest, "zones of this user cannot be shared"),
         (.assetMissing, .badRequest, "the asset of field 'S' is not there any more"),
         (.assetMismatch, .badRequest, "the asset of field 'S' is not the one of a receipt"),
         (.tooManyAssets, .badRequest, "a record or an atomic batch may have S assets"),
@@ -368,6 +391,15 @@ import WireScenarios
             "the zone 'S' is in another bucket of the database, try again later"
         ),
         (.indexBuilding, .tryAgainLater, "an index is being built, try again later"),
+        (.shareNotFound, .notFound, "no share has this short GUID"),
+        (
+            .shareFull, .accessDenied,
+            "the share already has the maximum number of participants"
+        ),
+        (
+            .tooManySharedZones, .accessDenied,
+            "the user has accepted the maximum number of zones"
+        ),
         (
             .uploadAttached, .accessDenied,
             "a record holds what was uploaded to this URL already"

@@ -87,7 +87,7 @@ import Testing
                             RecordOperation(
                                 .create, recordName: "book-0007", recordType: "Book",
                                 fields: Self.record.fields, parent: .set("shelf-1"),
-                                drawnShortGUID: "0a1B"),
+                                drawnShortGUID: ShareLink(drawn: 1 << 100, part: 3, owner: 300)),
                             RecordOperation(
                                 .update, recordName: "b", changeTag: "lq2k9",
                                 clearedFields: ["digest", "rating"], parent: .cleared),

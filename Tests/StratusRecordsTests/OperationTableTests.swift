@@ -215,14 +215,16 @@ import Testing
 
     @Test func `a short GUID is given once and stays`() throws {
         var bench = Bench()
+        let link = ShareLink(drawn: 7, part: 0, owner: 1)
+        let other = ShareLink(drawn: 8, part: 0, owner: 1)
         let asked = RecordOperation(
-            .create, recordName: "root", recordType: "Shelf", drawnShortGUID: "0a1B2c3D")
+            .create, recordName: "root", recordType: "Shelf", drawnShortGUID: link)
         #expect(
-            try bench.modify(in: ZoneID.defaultName, asked)[0].saved?.shortGUID == "0a1B2c3D")
+            try bench.modify(in: ZoneID.defaultName, asked)[0].saved?.shortGUID == link.text)
         let again = RecordOperation(
-            .forceReplace, recordName: "root", recordType: "Shelf", drawnShortGUID: "other")
+            .forceReplace, recordName: "root", recordType: "Shelf", drawnShortGUID: other)
         #expect(
-            try bench.modify(in: ZoneID.defaultName, again)[0].saved?.shortGUID == "0a1B2c3D")
+            try bench.modify(in: ZoneID.defaultName, again)[0].saved?.shortGUID == link.text)
     }
 
     @Test func `I-12 modified never goes back in a zone, whatever the clock does`() throws {

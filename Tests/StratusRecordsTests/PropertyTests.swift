@@ -261,6 +261,7 @@ private struct Run {
                 switch result {
                 case .saved(let saved): .saved(saved.record!)
                 case .deleted(let tag): .deleted(tag)
+                case .left: .deleted(nil)
                 case .refused(let refusal): .refused(refusal.reason)
                 }
             }

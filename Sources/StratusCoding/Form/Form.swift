@@ -46,6 +46,18 @@ extension Form {
         guard let known = Value(rawValue: number) else { return try self.require(false) }
         value = known
     }
+
+    /// A flag, then the number of an enumeration if there is one.
+    package mutating func lay<Value: RawRepresentable>(
+        optional value: inout Value?, first: Value
+    ) throws(Problem) where Value.RawValue == UInt8 {
+        var isThere = value != nil
+        try self.lay(&isThere)
+        guard isThere else { return value = nil }
+        var known = value ?? first
+        try self.lay(&known)
+        value = known
+    }
 }
 
 extension ByteWriter: Form {

@@ -90,3 +90,12 @@ extension ChangeTag: FormValue {
         try form.lay(&self.raw)
     }
 }
+
+extension ShareLink: FormValue {
+    package init() { self.init(drawn: 0, part: 0, owner: 0) }
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(name: &self.drawn)
+        try form.lay(byte: &self.part)
+        try form.lay(name: &self.owner)
+    }
+}

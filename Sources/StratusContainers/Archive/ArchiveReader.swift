@@ -190,7 +190,7 @@ struct ArchiveReader: Sendable {
             throw RouteError.otherKind
         }
         switch result {
-        case .saved, .deleted: return true
+        case .saved, .deleted, .left: return true
         case .refused(let refusal) where refusal.reason == .referenced: return false
         case .refused: throw RouteError.notExecuted(retryAfter: .seconds(1))
         }

@@ -225,6 +225,29 @@ extension ClientError {
                 Self(.badRequest, "the asset of field '\(subject)' is not the one of a receipt")
             case .tooManyAssets:
                 Self(.badRequest, "a record or an atomic batch may have \(subject) assets")
+            case .shareRootMissing:
+                Self(.badRequest, "Cannot share - no such record exists to share")
+            case .shareOfRecord:
+                Self(
+                    .badRequest,
+                    "shares of single records are not available on this server, share the zone")
+            case .participantTwice:
+                Self(.badRequest, "'\(subject)' stands in the list of participants twice")
+            case .shareIsPublic:
+                Self(.badRequest, "a share that is public takes no new private participants")
+            case .tooManyParticipants:
+                Self(.badRequest, "a share may have \(subject) private participants")
+            case .participantUnknown:
+                Self(.badRequest, "an entry of 'participants' names nobody")
+            case .roleUnavailable:
+                Self(.badRequest, "administrators of shares are not available on this server")
+            case .sharedFile:
+                Self(
+                    .badRequest,
+                    "field '\(subject)': files in zones of other users are not available on this "
+                        + "server")
+            case .ownerUnnameable:
+                Self(.badRequest, "zones of this user cannot be shared")
             case .fieldKeyMissing:
                 Self(
                     .tryAgainLater,
@@ -284,6 +307,11 @@ extension ClientError {
                     .tryAgainLater,
                     "the zone '\(subject)' is in another bucket of the database, try again later",
                     retryAfter: 1)
+            case .shareNotFound: Self(InputRefusal.unknownShortGUID)
+            case .shareFull:
+                Self(.accessDenied, "the share already has the maximum number of participants")
+            case .tooManySharedZones:
+                Self(.accessDenied, "the user has accepted the maximum number of zones")
             case .uploadAttached:
                 Self(.accessDenied, "a record holds what was uploaded to this URL already")
             case .pinTooLate, .assetTaken, .keyMissing:

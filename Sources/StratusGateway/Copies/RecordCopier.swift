@@ -117,7 +117,7 @@ package struct RecordCopier: RecordCopying {
     ) -> CopiedRecord {
         switch result {
         case .success(.saved): return .made(fileSize: size)
-        case .success(.deleted): preconditionFailure("nothing is deleted")
+        case .success(.deleted), .success(.left): preconditionFailure("nothing is deleted")
         case .success(.refused(let refusal)):
             let reason = ClientError(refusal).reason
             switch refusal.reason {

@@ -124,7 +124,7 @@ struct ModifyService: Sendable {
     private static func hasCommitted(_ results: [OperationResult]) -> Bool {
         results.contains { result in
             switch result {
-            case .success(.saved), .success(.deleted): true
+            case .success(.saved), .success(.deleted), .success(.left): true
             case .success(.refused), .failure: false
             }
         }
@@ -386,7 +386,7 @@ struct ModifyService: Sendable {
                 (saved.record ?? found[operation.recordName]).map { .saved($0) }
                     // Saved, and deleted by somebody since.
                     ?? .refused(ClientError(RecordRefusal(.notFound)))
-            case .success(.deleted): .deleted
+            case .success(.deleted), .success(.left): .deleted
             case .success(.refused(let refusal)):
                 .refused(self.error(refusal, of: operation))
             case .failure(let error): .refused(error)

@@ -35,6 +35,13 @@ package struct IdentityKeys: Sendable {
         KeyedHash.derive(self.master, "audit", before, entry)
     }
 
+    /// The mask of the links of a container's shares.
+    func shareLink(_ container: ContainerReference) -> Bytes {
+        KeyedHash.derive(
+            self.master, "share link", Bytes(container.container.utf8),
+            [container.environment.rawValue])
+    }
+
     /// A person's name in one container and environment: `_` and 128 bits, which reveal nothing of
     /// the same person's names elsewhere.
     package func userRecordName(

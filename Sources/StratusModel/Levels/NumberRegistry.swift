@@ -13,7 +13,7 @@ extension NumberFamily {
         [
             0: "meta", 1: "request", 2: "database", 3: "zone", 4: "record", 5: "feed", 6: "index",
             7: "reference", 8: "job", 9: "schema", 10: "identity", 11: "system", 12: "mail",
-            13: "subscription", 14: "event", 15: "asset", 16: "body", 17: "key",
+            13: "subscription", 14: "event", 15: "asset", 16: "body", 17: "key", 18: "share",
         ])
     /// The first byte of a snapshot: how its frames are laid out.
     package static let snapshotVersion = NumberFamily("snapshot version", [1: "first"])
@@ -182,6 +182,10 @@ extension NumberFamily {
             19: "atomic failure", 20: "name invalid", 21: "type reserved",
             22: "too many references", 23: "batch too large", 24: "deferred", 25: "database full",
             26: "not reserved", 27: "outbox full", 28: "reference pending", 29: "parent circle",
+            30: "share root missing",
+            31: "share of record", 32: "participant twice", 33: "share is public",
+            34: "too many participants", 35: "participant unknown", 36: "role unavailable",
+            37: "shared file", 38: "owner unnameable",
             40: "asset missing", 41: "asset mismatch", 42: "too many assets",
             90: "field key missing",
         ], hasGaps: true)
@@ -199,10 +203,26 @@ extension NumberFamily {
             1: "zone not found", 2: "atomic in default zone", 3: "duplicate record",
             4: "schema behind", 5: "access denied", 6: "too many items", 7: "position expired",
             8: "query invalid", 9: "type unknown", 10: "schema conflict", 11: "empty",
-            12: "other bucket", 13: "zone elsewhere", 14: "index building", 40: "upload attached",
+            12: "other bucket", 13: "zone elsewhere", 14: "index building",
+            15: "share not found", 16: "share full", 17: "too many shared zones",
+            40: "upload attached",
             41: "pin too late",
             42: "asset taken", 43: "key missing", 44: "database full", 45: "too much unattached",
         ], hasGaps: true)
+    /// ``SharePermission``: what somebody may do in a share.
+    package static let sharePermission = NumberFamily(
+        "share permission", [0: "none", 1: "read only", 2: "read write"])
+    /// ``ShareRole``: what somebody is in a share.
+    package static let shareRole = NumberFamily(
+        "share role", [1: "owner", 2: "administrator", 3: "user", 4: "public user"])
+    /// ``ShareStatus``: whether a participant has accepted.
+    package static let shareStatus = NumberFamily("share status", [1: "invited", 2: "accepted"])
+    /// ``SharedZoneState``: what a participant's list says of a zone.
+    package static let sharedZoneState = NumberFamily(
+        "shared zone state", [1: "accepted", 2: "left", 3: "removed", 4: "deleted"])
+    /// Whom an invitation names.
+    package static let shareIdentity = NumberFamily(
+        "share identity", [1: "user", 2: "address", 3: "phone"])
     /// What became of a subscription.
     package static let subscriptionResult = NumberFamily(
         "subscription result",
@@ -272,6 +292,7 @@ extension NumberFamily {
             13: "modify key values", 14: "modify documents", 15: "pin asset", 16: "hold assets",
             17: "lose body", 18: "find body", 19: "replace body", 20: "put key",
             21: "rewrap key", 22: "retire keys", 23: "reseal fields", 24: "forget outcomes",
+            25: "join share", 26: "leave shares", 27: "note shared zone",
         ])
     /// The first byte of a command to the identity state: conditional edits of its rows.
     package static let identityCommandVersion = NumberFamily(
@@ -385,7 +406,8 @@ extension NumberFamily {
             16: "buckets", 17: "key values", 18: "key-value devices", 19: "documents",
             20: "asset", 21: "key", 22: "held records", 23: "sealed records",
             24: "lost files", 25: "database files", 26: "asset rows", 27: "older files",
-            28: "bodies", 29: "wrapped keys",
+            28: "bodies", 29: "wrapped keys", 30: "share by link", 31: "share detail",
+            32: "shared zones",
         ])
     /// The first byte of a question to the identity state.
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
@@ -404,7 +426,8 @@ extension NumberFamily {
         .documentKind, .documentClash, .linkState, .indexState, .nodeState, .accountStatus,
         .verification,
         .containerState, .deviceKind, .pushKey, .chunkCoding, .verdict, .recordRefusal,
-        .zoneRefusal, .requestRefusal, .subscriptionResult, .keyValueRefusal, .documentRefusal,
+        .zoneRefusal, .requestRefusal, .sharePermission, .shareRole, .shareStatus,
+        .sharedZoneState, .shareIdentity, .subscriptionResult, .keyValueRefusal, .documentRefusal,
         .replacedBody, .systemRefusal,
         .entryVersion, .entryKind, .commandVersion, .commandKind, .principalKind,
         .recordCommandVersion, .recordCommand, .identityCommandVersion, .systemCommandVersion,

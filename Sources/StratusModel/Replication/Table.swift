@@ -35,10 +35,13 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     /// The changes that subscriptions may fire for.
     package static let event = Table(rawValue: 14)
 
+    /// The shares of zones: their people, and who stands where.
+    package static let share = Table(rawValue: 18)
+
     /// Every table there is, in the order of their numbers.
     package static let all: [Table] = [
         .meta, .request, .database, .zone, .record, .feed, .index, .reference, .job, .schema,
-        .identity, .system, .mail, .subscription, .event, .asset, .body, .key,
+        .identity, .system, .mail, .subscription, .event, .asset, .body, .key, .share,
     ]
 
     /// One more than the highest number: the size of an array that numbers index.

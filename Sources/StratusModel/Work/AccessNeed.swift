@@ -6,4 +6,10 @@ package enum AccessNeed: Sendable, Hashable {
     case owner
     /// Stratus itself, or an administrator of the cluster.
     case system
+    /// Anybody who is signed in. What the caller may learn is found on the way.
+    case link
+    /// Whoever may read in the zone: who may use the database, and participants of its shares.
+    case reader(zone: String)
+    /// The same, without participants who may only read.
+    case writer(zone: String)
 }

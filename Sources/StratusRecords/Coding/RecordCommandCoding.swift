@@ -21,8 +21,9 @@ import StratusQuery
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | kind                                                                           |
 // | 1     | presence bits: 1 record type, 2 change tag, 4 parent set, 8 parent cleared,     |
-// |       | 16 short GUID, 32 reservations                                                 |
-// | texts | record name, then the present ones: type, tag, parent, short GUID               |
+// |       | 16 short GUID, 32 reservations, 64 a share                                     |
+// | texts | record name, then the present ones: type, tag, parent                          |
+// | …     | short GUID: 16 bytes, 1, 16; share: a `ShareDraft`                              |
 // | …     | count of reservations, each text target, 1 action, 8 + 8 identity, signed deadline |
 // | …     | fields as in a record row; count of cleared fields, each a text                 |
 //
@@ -258,6 +259,7 @@ extension RecordOperation {
         case .cleared: presence |= 8
         }
         if self.drawnShortGUID != nil { presence |= 16 }
+        if self.share != nil { presence |= 64 }
         if !self.reservations.isEmpty { presence |= 32 }
         writer.write(self.kind.rawValue)
         writer.write(presence)
@@ -265,7 +267,8 @@ extension RecordOperation {
         if let type = self.recordType { writer.write(text: type) }
         if let tag = self.changeTag { writer.write(text: tag) }
         if case .set(let parent) = self.parent { writer.write(text: parent) }
-        if let shortGUID = self.drawnShortGUID { writer.write(text: shortGUID) }
+        if let shortGUID = self.drawnShortGUID { writer.write(form: shortGUID) }
+        if let share = self.share { writer.write(form: share) }
         if !self.reservations.isEmpty {
             writer.write(count: self.reservations.count)
             for reservation in self.reservations { writer.write(reservation) }
@@ -281,7 +284,7 @@ extension RecordOperation {
             throw DecodingError(.malformed, at: start)
         }
         let presence = try reader.byte()
-        guard presence < 64, presence & 12 != 12 else {
+        guard presence < 128, presence & 12 != 12 else {
             throw DecodingError(.malformed, at: start + 1)
         }
         let recordName = try reader.text()
@@ -289,7 +292,8 @@ extension RecordOperation {
         let tag = presence & 2 != 0 ? try reader.text() : nil
         var parent = presence & 8 != 0 ? ParentChange.cleared : .unmentioned
         if presence & 4 != 0 { parent = .set(try reader.text()) }
-        let shortGUID = presence & 16 != 0 ? try reader.text() : nil
+        let shortGUID = presence & 16 != 0 ? try reader.form(ShareLink.self) : nil
+        let share = presence & 64 != 0 ? try reader.form(ShareDraft.self) : nil
         var reservations: [ReferenceReservation] = []
         if presence & 32 != 0 {
             for _ in 0..<(try reader.count(minimumSize: 19)) {
@@ -308,7 +312,7 @@ extension RecordOperation {
         }
         self.init(
             kind, recordName: recordName, recordType: type, changeTag: tag, fields: fields,
-            clearedFields: cleared, parent: parent, drawnShortGUID: shortGUID,
+            clearedFields: cleared, parent: parent, drawnShortGUID: shortGUID, share: share,
             reservations: reservations)
     }
 }

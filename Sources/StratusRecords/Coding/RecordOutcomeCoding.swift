@@ -16,7 +16,8 @@ package import StratusModel
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
-// tag + 1, or 0 for none; 3 refused: 1 reason, text subject. Zones: count of results: 1 created and
+// tag + 1, or 0 for none; 3 refused: 1 reason, text subject; 4 left: a
+// `SharedZoneNote`. Zones: count of results: 1 created and
 // a zone summary, 2 deleted, 3 refused and 1 reason. Schema: varint version. Jobs: varint rows,
 // flag more. Refused: 1 reason, text subject. Erased: varint zones, varint records, flag more.
 // Reserved: count of wishes, each a flag and a refusal. Subscriptions: count of results, each 1
@@ -208,6 +209,9 @@ extension ByteWriter {
         case .refused(let refusal):
             self.write(3 as UInt8)
             self.write(refusal)
+        case .left(let note):
+            self.write(4 as UInt8)
+            self.write(form: note)
         }
     }
 
@@ -247,6 +251,7 @@ extension ByteReader {
             let raw = try self.varint()
             return .deleted(tag: raw == 0 ? nil : ChangeTag(raw - 1))
         case 3: return .refused(try self.recordRefusal())
+        case 4: return .left(try self.form(SharedZoneNote.self))
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }

@@ -43,7 +43,9 @@ package struct RecordOperation: Sendable, Hashable {
     package var clearedFields: [String]
     package var parent: ParentChange
     /// The short GUID to give the record if it has none yet; nil: none was asked for.
-    package var drawnShortGUID: String?
+    package var drawnShortGUID: ShareLink?
+    /// What a save of a share says of it; nil: the operation is of no share, or deletes one.
+    package var share: ShareDraft?
     /// The reservations that other buckets granted for the references that this operation makes.
     package var reservations: [ReferenceReservation]
 
@@ -52,7 +54,8 @@ package struct RecordOperation: Sendable, Hashable {
     package init(
         _ kind: Kind, recordName: String, recordType: String? = nil, changeTag: String? = nil,
         fields: [Field] = [], clearedFields: [String] = [], parent: ParentChange = .unmentioned,
-        drawnShortGUID: String? = nil, reservations: [ReferenceReservation] = []
+        drawnShortGUID: ShareLink? = nil, share: ShareDraft? = nil,
+        reservations: [ReferenceReservation] = []
     ) {
         self.kind = kind
         self.recordName = recordName
@@ -62,6 +65,7 @@ package struct RecordOperation: Sendable, Hashable {
         self.clearedFields = []
         self.parent = parent
         self.drawnShortGUID = drawnShortGUID
+        self.share = share
         self.reservations = reservations
         var set = self.fields[...]
         for name in clearedFields.sorted() where self.clearedFields.last != name {

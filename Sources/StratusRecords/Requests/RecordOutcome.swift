@@ -37,6 +37,9 @@ package struct ModifiedRecords: Sendable, Equatable {
         /// `tag` is the tombstone's; nil where there was nothing to delete.
         case deleted(tag: ChangeTag?)
         case refused(RecordRefusal)
+        /// A participant deleted the record of a share, and so has left it: the record stays. The
+        /// caller's own list is to be told.
+        case left(SharedZoneNote)
     }
 
     /// The zone after the command: what `getCurrentSyncToken` answers.

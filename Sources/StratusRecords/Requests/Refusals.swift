@@ -68,6 +68,25 @@ package struct RecordRefusal: Sendable, Hashable {
         /// The record is above its new parent, or more parents are above it than may be. Subject:
         /// the parent's name.
         case parentCircle = 29
+        /// A share in a default zone or a public database, of a record that is missing, or under a
+        /// name or of a type that shares do not have.
+        case shareRootMissing = 30
+        /// A share of a single record: there are shares of whole zones only.
+        case shareOfRecord = 31
+        /// One person stands twice in the list of participants. Subject: whom the entry names.
+        case participantTwice = 32
+        /// A private participant would be added while the share is public.
+        case shareIsPublic = 33
+        /// Subject: the limit.
+        case tooManyParticipants = 34
+        /// An entry of the list of participants names nobody.
+        case participantUnknown = 35
+        /// There are no administrators of shares.
+        case roleUnavailable = 36
+        /// A participant would add a file to a zone of somebody else's. Subject: the field.
+        case sharedFile = 37
+        /// The owner's record name fits no link, so nothing of theirs can be shared.
+        case ownerUnnameable = 38
         /// The receipt's asset is not there any more. Subject: the field.
         case assetMissing = 40
         /// Size or checksum are not those of the receipt's asset; or there is no receipt, and the
@@ -140,6 +159,12 @@ package struct RequestRefusal: Sendable, Hashable {
         case zoneElsewhere = 13
         /// The query needs an index that is being built.
         case indexBuilding = 14
+        /// There is no share with this link, or it is not for the caller: the two are alike.
+        case shareNotFound = 15
+        /// As many people have come by the link as may. Subject: the limit.
+        case shareFull = 16
+        /// The caller has accepted as many zones as one person may. Subject: the limit.
+        case tooManySharedZones = 17
         /// A record holds what was uploaded with the ticket already.
         case uploadAttached = 40
         /// The entry is later than the body's copies are kept for certain: upload again.

@@ -21,6 +21,8 @@ package enum AccessRules {
         case .everybody: true
         case .owner: database.map { Self.mayUse($0, principal) } ?? false
         case .system: principal.isStratus
+        case .link: principal.isStratus || principal.kind == .user
+        case .reader, .writer: database.map { Self.mayUse($0, principal) } ?? false
         }
     }
 

@@ -213,7 +213,8 @@ extension RecordBatch {
             name: operation.recordName, type: typeName, zone: self.edit.id,
             tag: self.edit.nextTag, created: existing?.created ?? stamp, modified: stamp,
             fields: fields, parent: parent,
-            shortGUID: existing?.shortGUID ?? operation.drawnShortGUID, share: existing?.share)
+            shortGUID: existing?.shortGUID ?? operation.drawnShortGUID?.text, share: existing?.share
+        )
     }
 
     /// Both sides are sorted by name, and so is what comes out.

@@ -7,11 +7,13 @@ package import StratusRows
 extension RecordState: OperationState {
     package static let operations = CommandTable<RecordState>(
         .recordCommand, .of(PutKey.self), .of(RewrapKey.self), .of(RetireKeys.self),
-        .of(ResealFields.self))
+        .of(ResealFields.self), .of(JoinShare.self), .of(LeaveShares.self),
+        .of(NoteSharedZone.self))
 
     package static let questions = QuestionTable<RecordState>(
         .recordQuery, .of(KeyAsk.self), .of(SealedRecordsAsk.self), .of(OlderFilesAsk.self),
-        .of(WrappedKeysAsk.self))
+        .of(WrappedKeysAsk.self), .of(ShareByLinkAsk.self), .of(ShareDetailAsk.self),
+        .of(SharedZonesAsk.self))
 
     package static var kind: Command.Kind { .records }
     package static var unreadable: RequestRefusal { RequestRefusal(.queryInvalid, "unreadable") }

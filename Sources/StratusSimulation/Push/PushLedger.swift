@@ -123,7 +123,7 @@ struct PushLedger {
                 guard let before else { return "a deletion of what was not there" }
                 self.records[place]?[operation.recordName] = nil
                 (record, tag, reason) = (before, deleted, .deleted)
-            case .deleted(nil), .refused: continue
+            case .deleted(nil), .refused, .left: continue
             }
             hasChanged = true
             let name = ChangeName(

@@ -31,7 +31,7 @@ package struct CascadeModel {
     /// - Parameter result: as the state decided it, with the record whole.
     package mutating func apply(_ operation: RecordOperation, _ result: ModifiedRecords.Result) {
         switch result {
-        case .refused: break
+        case .refused, .left: break
         case .deleted(tag: nil): break
         case .deleted: self.delete(operation.recordName)
         case .saved(let saved):

@@ -156,7 +156,7 @@ struct RecordLedger {
             else { return nil }
             return "what was written to \(record.name) once is saved twice"
         case .deleted: self.counts["deleted", default: 0] += 1
-        case .refused: self.counts["refused", default: 0] += 1
+        case .refused, .left: self.counts["refused", default: 0] += 1
         }
         return nil
     }
@@ -280,6 +280,7 @@ extension RecordModel.Result {
             self = .saved(record)
         case .deleted(let tag): self = .deleted(tag)
         case .refused(let refusal): self = .refused(refusal.reason)
+        case .left: self = .deleted(nil)
         }
     }
 }

@@ -165,6 +165,7 @@ struct SimulatedRecords {
             case .exists, .tagMismatch, .notFound: return .failedCompareAndSet(expected: expected)
             default: return nil
             }
+        case .left: return nil
         }
     }
 
