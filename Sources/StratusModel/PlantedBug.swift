@@ -36,6 +36,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case recycledBatchesReplayed, segmentFreedOnRelease, logTailNotWrittenAgain
     case spareTakenAsFound, tornBatchCutInOneSync, begunSegmentKept, tailBehindDamageKept
     case syncedBatchLeftOpen
+    // Sharing.
+    case removedParticipantReads, linkOutlivesShare
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold

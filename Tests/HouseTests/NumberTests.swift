@@ -25,6 +25,11 @@ import Testing
         "extend schema": "extend", "withdrawn certificate": "withdrawn",
     ]
 
+    /// Numbers that partitions know and no gateway makes yet. Whoever makes one deletes it here.
+    static let coming: Set = [
+        "phone", "join share", "leave shares", "note shared zone", "share by link",
+    ]
+
     @Test func `the product makes every registered number`() throws {
         let registry = try self.repository.text(
             "Sources/StratusModel/Levels/NumberRegistry.swift")
@@ -35,9 +40,12 @@ import Testing
         for (family, numbers) in families
         where !family.hasSuffix("version") && Self.exempt[family] == nil {
             let missing = numbers.filter {
-                !Self.isMade($0, in: files) && !Self.isType($0, in: files)
+                (!Self.isMade($0, in: files) && !Self.isType($0, in: files))
+                    != Self.coming.contains($0)
             }
-            #expect(missing.isEmpty, "\(family): made by nothing but tests: \(missing)")
+            #expect(
+                missing.isEmpty,
+                "\(family): made by nothing but tests, or coming no more: \(missing)")
         }
     }
 

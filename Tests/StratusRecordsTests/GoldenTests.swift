@@ -425,7 +425,7 @@ import Testing
         + Self.typed.map { ($0.name, $0.bytes) }
 
     /// Those of the operations and questions that are types.
-    static let typed = KeyGoldens.samples
+    static let typed = KeyGoldens.samples + ShareGoldens.samples
 
     /// Each by its kind, and a number among those of its kind.
     private static func named<Value>(

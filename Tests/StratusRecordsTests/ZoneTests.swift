@@ -108,18 +108,28 @@ import Testing
             Principal(kind: .serverKey, userRecordName: "_stranger"),
         ]
         for stranger in strangers {
-            #expect(try bench.refusal(as: stranger, [.create("b")]) == .accessDenied)
-            let asks: [RecordQuery.Ask] = [
-                .lookup(
-                    RecordLookup(
-                        database: Bench.privateDatabase, zone: "Shelves", names: ["a"])),
-                .zones(Bench.privateDatabase, names: nil),
-                .zoneChanges(ZoneChangesAsk(database: Bench.privateDatabase, zone: "Shelves")),
-                .databaseChanges(DatabaseChangesAsk(database: Bench.privateDatabase)),
+            // People may be participants of a share, and for them the zone is not there.
+            let isPerson = stranger.kind == .user
+            #expect(
+                try bench.refusal(as: stranger, [.create("b")])
+                    == (isPerson ? .zoneNotFound : .accessDenied))
+            let denied = RecordAnswer.refused(RequestRefusal(.accessDenied))
+            let missing = RecordAnswer.refused(RequestRefusal(.zoneNotFound, "Shelves"))
+            let asks: [(ask: RecordQuery.Ask, toPerson: RecordAnswer)] = [
+                (
+                    .lookup(
+                        RecordLookup(
+                            database: Bench.privateDatabase, zone: "Shelves", names: ["a"])),
+                    missing
+                ), (.zones(Bench.privateDatabase, names: nil), denied),
+                (
+                    .zoneChanges(
+                        ZoneChangesAsk(database: Bench.privateDatabase, zone: "Shelves")),
+                    .zoneRefused(.notFound)
+                ), (.databaseChanges(DatabaseChangesAsk(database: Bench.privateDatabase)), denied),
             ]
-            for ask in asks {
-                #expect(
-                    try bench.ask(ask, as: stranger) == .refused(RequestRefusal(.accessDenied)))
+            for (ask, toPerson) in asks {
+                #expect(try bench.ask(ask, as: stranger) == (isPerson ? toPerson : denied))
             }
         }
     }

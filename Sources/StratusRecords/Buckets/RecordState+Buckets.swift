@@ -85,9 +85,6 @@ extension RecordState {
         _ reserve: ReserveReferences, _ command: Command, _ schema: IndexedSchema?
     ) -> RequestRefusal? {
         if let refusal = Self.check(command.schemaVersion, schema) { return refusal }
-        if !AccessRules.mayUse(reserve.database, command.principal) {
-            return RequestRefusal(.accessDenied)
-        }
         if reserve.wishes.isEmpty { return RequestRefusal(.empty) }
         if reserve.wishes.count > ReserveReferences.countMax {
             return RequestRefusal(.tooManyItems, String(ReserveReferences.countMax))

@@ -10,9 +10,9 @@ extension RecordState {
         _ modify: ModifyDocuments, of command: Command, at time: HybridTime,
         over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
-        guard modify.database.scope == .private,
-            AccessRules.mayUse(modify.database, command.principal)
-        else { return .refused(RequestRefusal(.accessDenied)) }
+        guard modify.database.scope == .private else {
+            return .refused(RequestRefusal(.accessDenied))
+        }
         if modify.operations.isEmpty { return .refused(RequestRefusal(.empty)) }
         guard modify.operations.count <= ModifyDocuments.operationCountMax else {
             return .refused(

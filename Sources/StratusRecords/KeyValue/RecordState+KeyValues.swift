@@ -12,9 +12,9 @@ extension RecordState {
         _ modify: ModifyKeyValues, of command: Command, at time: HybridTime,
         over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
-        guard modify.database.scope == .private,
-            AccessRules.mayUse(modify.database, command.principal)
-        else { return .refused(RequestRefusal(.accessDenied)) }
+        guard modify.database.scope == .private else {
+            return .refused(RequestRefusal(.accessDenied))
+        }
         if modify.changes.isEmpty { return .refused(RequestRefusal(.empty)) }
         guard modify.changes.count <= KeyValueStore.changeCountMax else {
             return .refused(

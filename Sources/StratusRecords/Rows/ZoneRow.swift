@@ -18,6 +18,7 @@ import StratusModel
 // | signed | last `modified`, milliseconds since 1970                                    |
 // | varint | bytes of the live records' rows                                             |
 // | varint | live records that hold assets                                               |
+// | 1      | switches: 1 the zone is shared as a whole                                    |
 
 /// The state of one zone in a partition, live or deleted.
 struct ZoneRow: Equatable {
@@ -39,6 +40,8 @@ struct ZoneRow: Equatable {
     var size: UInt64 = 0
     /// Live records that hold assets: whether a purge must read them.
     var assetRecordCount: UInt64 = 0
+    /// There is a share of the whole zone.
+    var isShared = false
 
     init(number: ZoneNumber, incarnation: ZoneIncarnation, baseTag: UInt64) {
         self.number = number
@@ -84,6 +87,7 @@ struct ZoneRow: Equatable {
         writer.write(signed: self.lastMilliseconds)
         writer.write(varint: self.size)
         writer.write(varint: self.assetRecordCount)
+        writer.write(self.isShared ? 1 : 0 as UInt8)
         return writer.bytes
     }
 
@@ -102,6 +106,7 @@ struct ZoneRow: Equatable {
         self.lastMilliseconds = try reader.signed()
         self.size = try reader.varint()
         self.assetRecordCount = try reader.varint()
+        self.isShared = try reader.flag()
         try reader.finish()
     }
 }

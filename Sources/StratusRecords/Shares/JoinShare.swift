@@ -10,6 +10,8 @@ package struct JoinShare: DatabaseOperation, Equatable {
 
     package var database = DatabaseID()
     package var link = ShareLink()
+    /// The caller's participant ID, should the caller come by the link of a public share.
+    package var drawnID: UInt128 = 0
     /// The caller's name, if others may be shown it.
     package var name = ShownName()
     /// The device that `modified` of the share will name.
@@ -25,6 +27,7 @@ package struct JoinShare: DatabaseOperation, Equatable {
 
     package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
         try form.lay(&self.link)
+        try form.lay(name: &self.drawnID)
         try form.lay(&self.name)
         try form.lay(&self.deviceID)
         try form.lay(&self.token)
@@ -33,7 +36,69 @@ package struct JoinShare: DatabaseOperation, Equatable {
     package func apply(
         in state: inout RecordState, at entry: borrowing EntryContext, over rows: Rows
     ) throws(StoreError) -> Result<JoinedShare, RequestRefusal> {
-        .failure(RequestRefusal(.shareNotFound))
+        let asker = entry.principal
+        guard
+            let found = try LinkedShare.find(
+                self.link, in: self.database, for: asker, over: PointReader(rows.view))
+        else { return .failure(RequestRefusal(.shareNotFound)) }
+        if found.caller == .owner { return .success(JoinedShare { $0.isOwner = true }) }
+        var edit = ZoneEdit(
+            found.zoneName, of: self.database, database: found.database, zone: found.zone,
+            at: entry.time, bugs: entry.bugs)
+        var change = try ShareEdit.load(found.zone.number, hasPeople: false, over: rows.view)
+        switch found.caller {
+        case .owner, .participant: break
+        case .invited:
+            guard let (id, row) = found.participant else { break }
+            change.add(id, row)
+            change.accept(id, as: asker.userRecordName, self.name)
+            edit.share = change
+            try edit.restampShare(
+                by: asker.userRecordName, from: self.deviceID, over: rows.view)
+        case .stranger:
+            guard found.row.publicCount < ShareDecision.publicCountMax else {
+                return .failure(
+                    RequestRefusal(.shareFull, String(ShareDecision.publicCountMax)))
+            }
+            let isTaken = try rows.row(
+                .share, ShareKeys.participant(found.zone.number, found.number, self.drawnID))
+            // Of 128 drawn bits nobody draws the same twice, unless by malice.
+            guard self.drawnID != 0, self.drawnID != found.row.ownerID, isTaken == nil else {
+                return .failure(RequestRefusal(.shareNotFound))
+            }
+            change.addPublic(
+                self.drawnID, asker.userRecordName, self.name, at: edit.milliseconds)
+            edit.share = change
+        }
+        if edit.hasEffect { try state.flush(&edit, of: self.database, over: rows) }
+        return .success(
+            JoinedShare {
+                $0.note = change.note(.accepted, of: found.zone, named: found.zoneName)
+            })
+    }
+}
+
+extension ShareEdit {
+    /// Who was invited is a participant from now on.
+    fileprivate mutating func accept(_ id: UInt128, as user: String, _ name: ShownName) {
+        self.current.people[id]?.status = .accepted
+        self.current.people[id]?.user = user
+        self.current.people[id]?.name = name
+        self.current.sharing.version += 1
+    }
+
+    fileprivate mutating func addPublic(
+        _ id: UInt128, _ user: String, _ name: ShownName, at milliseconds: Int64
+    ) {
+        self.current.people[id] = ParticipantRow {
+            $0.user = user
+            $0.role = .publicUser
+            $0.status = .accepted
+            $0.name = name
+            $0.addedMilliseconds = milliseconds
+        }
+        self.current.row?.publicCount += 1
+        self.current.sharing.version += 1
     }
 }
 

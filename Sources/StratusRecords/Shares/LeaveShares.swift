@@ -31,6 +31,21 @@ package struct LeaveShares: DatabaseOperation, Equatable {
     package func apply(
         in state: inout RecordState, at entry: borrowing EntryContext, over rows: Rows
     ) throws(StoreError) -> Result<SharedZoneNote, RequestRefusal> {
-        .failure(RequestRefusal(.accessDenied))
+        let asker = entry.principal
+        if AccessRules.mayUse(self.database, asker) {
+            return .failure(RequestRefusal(.accessDenied))
+        }
+        // A participant, as the table has found.
+        guard let database = try state.cache.database(self.database, over: rows.view),
+            let zone = try state.cache.zone(self.zone, in: database.number, over: rows.view)
+        else { return .failure(RequestRefusal(.zoneNotFound, self.zone)) }
+        var edit = ZoneEdit(
+            self.zone, of: self.database, database: database, zone: zone, at: entry.time,
+            bugs: entry.bugs)
+        let note = try edit.leave(
+            asker.userRecordName, from: self.deviceID, over: rows.view)
+        guard let note else { return .failure(RequestRefusal(.zoneNotFound, self.zone)) }
+        try state.flush(&edit, of: self.database, over: rows)
+        return .success(note)
     }
 }

@@ -6,10 +6,10 @@ package import StratusRows
 ///
 /// The answer is nil where there is no such share, and where the caller has no part in it: the two
 /// are alike, and cost the same reads.
-package struct ShareByLinkAsk: PointQuestion, DatabaseQuestion, Equatable {
-    package typealias State = RecordState
+package struct ShareByLinkAsk: SingleQuestion, DatabaseQuestion, Equatable {
     package static let number: UInt8 = 30
-    package static let bound = WorkBound.point(50)
+    /// Most of it is the record, which may hold a picture of nearly a megabyte.
+    package static let bound = WorkBound.single(600)
 
     package var database = DatabaseID()
     package var link = ShareLink()
@@ -24,10 +24,26 @@ package struct ShareByLinkAsk: PointQuestion, DatabaseQuestion, Equatable {
         try form.lay(&self.link)
     }
 
-    package func answer(to asker: Principal, over points: PointReader)
+    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
         throws(StoreError) -> Result<SharedLink?, RequestRefusal>
     {
-        .success(nil)
+        guard
+            let found = try LinkedShare.find(
+                self.link, in: self.database, for: asker, over: PointReader(view)),
+            let row = try view.row(
+                .record, Keys.record(found.zone.number, found.row.recordName))
+        else { return .success(nil) }
+        let zone = ZoneID(name: found.zoneName, owner: self.database.owner)
+        let record = try decodingRow("record") { () throws(DecodingError) in
+            try RecordRow(decoding: row, name: found.row.recordName, zone: zone)
+        }
+        guard let record = record.live else { return .success(nil) }
+        return .success(
+            SharedLink {
+                $0.zone = found.zoneName
+                $0.detail = found.detail(owner: self.database.owner)
+                $0.records = [record]
+            })
     }
 }
 

@@ -30,6 +30,18 @@ package struct ShareDetailAsk: SingleQuestion, DatabaseQuestion, Equatable {
     package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
         throws(StoreError) -> Result<ShareDetail?, RequestRefusal>
     {
-        .success(nil)
+        guard let zone = try state.liveZone(self.zone, of: self.database, over: view),
+            zone.isShared
+        else { return .success(nil) }
+        let edit = try ShareEdit.load(zone.number, hasPeople: true, over: view)
+        guard let row = edit.current.row, row.recordName == self.recordName else {
+            return .success(nil)
+        }
+        let standing = try ShareAccess.standing(
+            of: asker, in: self.zone, of: self.database, over: view)
+        return .success(
+            ShareDetail(
+                row, edit.current.people, for: standing, asker.userRecordName,
+                owner: self.database.owner))
     }
 }

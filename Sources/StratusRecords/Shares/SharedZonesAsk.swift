@@ -32,7 +32,33 @@ package struct SharedZonesAsk: SingleQuestion, DatabaseQuestion, Equatable {
     package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
         throws(StoreError) -> Result<SharedZones, RequestRefusal>
     {
-        .success(SharedZones())
+        var page = SharedZones()
+        guard let database = try state.cache.database(self.database, over: view) else {
+            return .success(page)
+        }
+        let start = ShareKeys.sharedZones(database.number)
+        let from = self.after.map { ShareKeys.sharedZone(database.number, $0) + [0] } ?? start
+        let limit = min(max(1, Int(self.limit)), Self.zoneCountMax)
+        let found = try view.rows(
+            .zone, from: from, to: Keys.end(of: start), limit: Self.rowCountMax)
+        for (key, row) in found {
+            // There are rows left that were not looked at.
+            if page.zones.count == limit { return .success(page) }
+            let name = try ShareKeys.sharedZone(in: key)
+            page.next = name
+            let zone = try decodingRow("shared zone") { () throws(DecodingError) in
+                try SharedZoneRow(decoding: row)
+            }
+            guard zone.state == .accepted else { continue }
+            page.zones.append(
+                SharedZones.Zone {
+                    $0.name = name
+                    $0.incarnation = zone.incarnation
+                    $0.turn = zone.turn
+                })
+        }
+        if found.count < Self.rowCountMax { page.next = nil }
+        return .success(page)
     }
 }
 
@@ -46,6 +72,7 @@ package struct SharedZoneName: FormValue, Sendable, Hashable {
     package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
         try form.lay(&self.owner)
         try form.lay(&self.zone)
+        try form.require(!self.owner.utf8.contains(0))
     }
 }
 

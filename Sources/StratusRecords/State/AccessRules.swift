@@ -13,17 +13,10 @@ package enum AccessRules {
         }
     }
 
-    /// Whether `principal` is what an operation or a question needs.
-    static func meets(
-        _ need: AccessNeed, _ principal: Principal, in database: DatabaseID?
-    ) -> Bool {
-        switch need {
-        case .everybody: true
-        case .owner: database.map { Self.mayUse($0, principal) } ?? false
-        case .system: principal.isStratus
-        case .link: principal.isStratus || principal.kind == .user
-        case .reader, .writer: database.map { Self.mayUse($0, principal) } ?? false
-        }
+    /// Whether `principal` can be a participant of shares in somebody else's `database`: keys and
+    /// anonymous callers never are.
+    static func mayParticipate(in database: DatabaseID, _ principal: Principal) -> Bool {
+        database.scope == .private && principal.kind == .user && !principal.userRecordName.isEmpty
     }
 
     /// Whether `principal` may see how much `database` holds: the owner of a private one, and

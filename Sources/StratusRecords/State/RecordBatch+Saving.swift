@@ -8,6 +8,7 @@ extension RecordBatch {
     mutating func save(_ asked: RecordOperation, over rows: RowView)
         throws(StoreError) -> ModifiedRecords.Result
     {
+        if let draft = asked.share { return try self.saveShare(asked, draft, over: rows) }
         var operation = asked
         if self.modify.resolvesAssets { operation.stripAssets() }
         let receipts = self.modify.resolvesAssets ? asked.receipts : []
@@ -17,6 +18,10 @@ extension RecordBatch {
             // First of all: a record one may not read does not exist, whatever else is wrong.
             if operation.kind != .create, let refusal = self.checkWrite(of: existing) {
                 return .refused(refusal)
+            }
+            // A client may leave out what a record is.
+            if existing.type == ShareNames.type {
+                return try self.saveShare(asked, ShareDraft(), over: rows)
             }
             if let decided = self.checkExisting(existing, operation) { return decided }
         } else if !operation.kind.createsMissing {
@@ -58,6 +63,11 @@ extension RecordBatch {
     private func checkNames(of operation: RecordOperation) -> RecordRefusal? {
         let name = operation.recordName
         let limit = RecordState.nameLengthMax
+        if name == ShareNames.zoneWide, operation.kind.createsMissing,
+            operation.recordType != nil, operation.recordType != ShareNames.type
+        {
+            return RecordRefusal(.shareRootMissing)
+        }
         if !NameRules.isRecordName(name, limit: limit), !self.isOwnUserRecord(operation) {
             return self.isUserRecord(operation)
                 ? RecordRefusal(.writeDenied, RecordState.userType)
@@ -192,7 +202,7 @@ extension RecordBatch {
     }
 
     /// The record as the operation leaves it, with the next tag.
-    private func merged(_ operation: RecordOperation, _ existing: Record?, typeName: String)
+    func merged(_ operation: RecordOperation, _ existing: Record?, typeName: String)
         -> Record
     {
         let stamp = ChangeStamp(
@@ -241,7 +251,7 @@ extension RecordBatch {
     }
 
     /// The checks that need the whole record, then the change.
-    private mutating func store(
+    mutating func store(
         _ record: Record, by operation: RecordOperation, over existing: Record?,
         _ rows: RowView
     ) throws(StoreError) -> ModifiedRecords.Result {

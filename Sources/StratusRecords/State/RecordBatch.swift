@@ -28,6 +28,8 @@ struct RecordBatch {
     var deadlineMilliseconds = Int64.min
     /// A key of the database that was looked for and is there.
     var openingVersion: UInt32?
+    /// How the caller stands in the zone.
+    var standing = Standing.owner
     /// Whether what other buckets must be told can be posted.
     var hasOutboxRoom = true
 
@@ -121,6 +123,10 @@ struct RecordBatch {
                     ? RecordRefusal(.tooManyAssets, String(AssetEdits.startCountMax))
                     : RecordRefusal(.deferred))
         }
+        // Who has left by an operation of this batch may do no more.
+        if self.standing == .none { return .refused(RecordRefusal(.notFound)) }
+        if operation.kind.isDelete, let left = try self.leave(operation, over: rows) { return left }
+        if let refusal = self.checkParticipant(operation) { return .refused(refusal) }
         return operation.kind.isDelete
             ? try self.delete(operation, over: rows) : try self.save(operation, over: rows)
     }

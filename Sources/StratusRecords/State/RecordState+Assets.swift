@@ -10,9 +10,6 @@ extension RecordState {
         _ pin: PinAsset, of command: Command, at position: EntryPosition,
         over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
-        guard AccessRules.mayUse(pin.database, command.principal) else {
-            return .refused(RequestRefusal(.accessDenied))
-        }
         let now = position.time.milliseconds
         if now > pin.orphanAfterMilliseconds, !self.bugs.contains(.latePinTaken) {
             return .refused(RequestRefusal(.pinTooLate))
@@ -111,9 +108,6 @@ extension RecordState {
         _ hold: HoldAssets, of command: Command, at position: EntryPosition,
         over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
-        guard AccessRules.mayUse(hold.database, command.principal) else {
-            return .refused(RequestRefusal(.accessDenied))
-        }
         if hold.assets.isEmpty { return .refused(RequestRefusal(.empty)) }
         if hold.assets.count > HoldAssets.countMax {
             return .refused(RequestRefusal(.tooManyItems, String(HoldAssets.countMax)))

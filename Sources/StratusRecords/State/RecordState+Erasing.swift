@@ -20,20 +20,26 @@ extension RecordState {
         let found = try rows.view.rows(
             .zone, from: start, to: Keys.end(of: start), limit: limit + 1)
         if found.isEmpty {
+            progress.hasMore = try self.eraseSharedZones(
+                of: database.number, limit: limit, over: rows)
+            if progress.hasMore { return .erased(progress) }
             progress.hasMore = try self.eraseSubscriptions(
                 of: database.number, limit: limit, over: rows)
             return .erased(progress)
         }
-        // What watches the database goes last.
+        // The list of zones of others, and what watches the database, go last.
         let isWatched = try StoredRows.isWatched(database.number, over: rows.view)
-        progress.hasMore = found.count > limit || isWatched
+        let list = ShareKeys.list(database.number)
+        let hasList = try !rows.view.keys(.zone, from: list.from, to: list.to, limit: 1).isEmpty
+        progress.hasMore = found.count > limit || isWatched || hasList
         // Nobody's turn: every zone that goes is one of the others.
         try database.settle(over: rows.view)
         for (key, row) in found.prefix(limit) {
             guard let name = String(validating: key.dropFirst(start.count), as: UTF8.self) else {
                 throw StoreError(.unreadable, "zone")
             }
-            let zone = try StoredRows.zone(decoding: row)
+            var zone = try StoredRows.zone(decoding: row)
+            try Self.endSharing(of: &zone, in: database.number, over: rows)
             if zone.isDeleted {
                 database.deletedZoneCount -= 1
             } else {
@@ -60,6 +66,17 @@ extension RecordState {
         try rows.put(.database, Keys.database(erase.database), database.encoded())
         self.cache.remember(database, of: erase.database)
         return .erased(progress)
+    }
+
+    /// Removes a bounded number of the rows of zones of others.
+    /// - Returns: whether some remain.
+    private func eraseSharedZones(
+        of database: DatabaseNumber, limit: Int, over rows: Rows
+    ) throws(StoreError) -> Bool {
+        let list = ShareKeys.list(database)
+        let keys = try rows.view.keys(.zone, from: list.from, to: list.to, limit: limit)
+        for key in keys { try rows.remove(.zone, key) }
+        return keys.count == limit
     }
 
     /// Removes a bounded number of the rows that watch a database: subscriptions, events, and who

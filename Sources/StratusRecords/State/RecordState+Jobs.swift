@@ -199,7 +199,7 @@ extension RecordState {
         let start = Keys.zoneStart(number)
         let end = Keys.end(of: start)
         var work = JobWork()
-        for table in [Table.record, .feed, .reference, .index] {
+        for table in [Table.record, .feed, .reference, .index, .share] {
             let found = try rows.view.keys(
                 table, from: start, to: end, limit: budget - work.rowCount,
                 sizeMax: self.bounds.jobSizeMax - work.size)

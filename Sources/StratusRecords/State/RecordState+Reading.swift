@@ -28,16 +28,17 @@ extension RecordState {
         guard let query = try? RecordQuery(head, from: &reader) else {
             return QueryAnswer(body: RecordAnswer.refused(Self.unreadable).encoded())
         }
-        if let database = query.database, !AccessRules.mayUse(database, query.principal) {
-            let refusal = RequestRefusal(.accessDenied)
-            return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
-        }
+        let refusal = try Self.refusal(
+            of: query.principal, needing: query.ask.need, in: query.database, over: rows)
+        if let refusal { return QueryAnswer(body: query.ask.answer(to: refusal).encoded()) }
         switch query.ask {
         case .lookup(let ask):
             return QueryAnswer(body: try self.lookup(ask, query.principal, meter, over: rows))
         case .zones(let database, let names):
             return QueryAnswer(
-                body: try self.zones(of: database, names: names, over: rows).encoded())
+                body: try self.zones(
+                    of: database, names: names, to: query.principal, over: rows
+                ).encoded())
         case .zonePage(let database, let after, let limit):
             let page = try self.zonePage(
                 of: database, after: after, limit: limit, meter, over: rows)
@@ -274,7 +275,7 @@ extension RecordState {
     }
 
     private func zones(
-        of id: DatabaseID, names: [String]?, over rows: RowView
+        of id: DatabaseID, names: [String]?, to asker: Principal, over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
         if let names {
             let database = try StoredRows.database(id, over: rows)
@@ -285,6 +286,11 @@ extension RecordState {
             var answers: [ZoneAnswer] = []
             for name in names {
                 var zone: ZoneRow?
+                let standing = try ShareAccess.standing(of: asker, in: name, of: id, over: rows)
+                if !standing.mayRead {
+                    answers.append(.refused(.notFound))
+                    continue
+                }
                 if let database, !ZoneID.isReserved(name) {
                     zone = try StoredRows.zone(name, in: database.number, over: rows)
                 }

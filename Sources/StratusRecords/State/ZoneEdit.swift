@@ -26,6 +26,8 @@ struct ZoneEdit {
     var zone: ZoneRow
     var references: ReferenceEdits
     var assets: AssetEdits
+    /// The zone's share, where the command changes it.
+    var share: ShareEdit?
     private var touched: [String: Touched] = [:]
     private var jobs: [Job] = []
     /// Whether cascades were under way in this zone before this edit; nil: nobody has looked.
@@ -106,7 +108,10 @@ struct ZoneEdit {
 
     // MARK: Changing
 
+    /// Whether records change.
     var hasChanges: Bool { self.zone.lastTag != self.firstTag }
+    /// Whether anything does: who joins and leaves a share may change no record.
+    var hasEffect: Bool { self.hasChanges || self.share != nil }
 
     /// The tag the next change will have.
     var nextTag: ChangeTag { ChangeTag(self.zone.lastTag + 1) }
@@ -147,6 +152,7 @@ struct ZoneEdit {
             try self.remove(reference, from: record.name, over: rows)
         }
         self.change(record.name, to: .tombstone(tag), encoded: [])
+        if record.type == ShareNames.type { try self.endShare(over: rows) }
         try self.recallReferrers(of: record.name, before: tag, over: rows)
         return tag
     }
@@ -200,6 +206,8 @@ struct ZoneEdit {
         if self.hasChanges {
             try self.writeChanges(into: rows, cache: &cache, schema: schema)
         }
+        try self.share?.flush(
+            self.id.name, in: self.database.number, bugs: self.bugs, into: rows)
         if self.zone.tombstoneCount > max(UInt64(tombstoneCountMin), self.zone.recordCount / 2) {
             let most = max(UInt64(tombstoneCountMin), self.zone.recordCount / 2)
             // An eighth less than the most, so that the next trim is not the next delete's.

@@ -30,7 +30,7 @@ extension RecordState {
         _ modify: ModifySubscriptions, by principal: Principal
     ) -> RequestRefusal? {
         // Subscriptions belong to somebody.
-        guard AccessRules.mayUse(modify.database, principal), !principal.userRecordName.isEmpty,
+        guard !principal.userRecordName.isEmpty,
             !principal.userRecordName.utf8.contains(0),
             !(modify.isShared && modify.database.scope == .public)
         else { return RequestRefusal(.accessDenied) }

@@ -18,8 +18,9 @@ package struct CommandTable<State: OperationState>: Sendable {
                         type, body, container: entry.container,
                         isWhole: !entry.bugs.contains(.operationReadsPastItsForm))
                 else { return Outcome(.unreadable) }
-                let refusal = State.refusal(
-                    of: entry.principal, needing: operation.need, in: operation.head.database)
+                let refusal = try State.refusal(
+                    of: entry.principal, needing: operation.need, in: operation.head.database,
+                    over: rows.view)
                 let result: Result<Operation.Outcome, State.Refusal> =
                     if let refusal { .failure(refusal) } else {
                         try operation.apply(in: &state, at: entry, over: rows)

@@ -14,6 +14,7 @@ package protocol OperationState: Sendable {
     static var unreadable: Refusal { get }
     /// Nil: `principal` is what is needed.
     static func refusal(
-        of principal: Principal, needing need: AccessNeed, in database: DatabaseID?
-    ) -> Refusal?
+        of principal: Principal, needing need: AccessNeed, in database: DatabaseID?,
+        over rows: RowView
+    ) throws(StoreError) -> Refusal?
 }

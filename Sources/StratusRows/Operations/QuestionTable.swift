@@ -12,7 +12,7 @@ package struct QuestionTable<State: OperationState>: Sendable {
         package static func of<Question: SingleQuestion>(_ type: Question.Type) -> Row
         where Question.State == State {
             Row(type: type) { (reader, asker, state, view) throws(StoreError) in
-                try QuestionTable.answer(type, from: &reader, to: asker) {
+                try QuestionTable.answer(type, from: &reader, to: asker, over: view) {
                     (question) throws(StoreError) in
                     try question.answer(in: &state, to: asker, over: view)
                 }
@@ -22,7 +22,7 @@ package struct QuestionTable<State: OperationState>: Sendable {
         package static func of<Question: PointQuestion>(_ type: Question.Type) -> Row
         where Question.State == State {
             Row(type: type) { (reader, asker, _, view) throws(StoreError) in
-                try QuestionTable.answer(type, from: &reader, to: asker) {
+                try QuestionTable.answer(type, from: &reader, to: asker, over: view) {
                     (question) throws(StoreError) in
                     try question.answer(to: asker, over: PointReader(view))
                 }
@@ -88,12 +88,14 @@ package struct QuestionTable<State: OperationState>: Sendable {
     /// Answers a question that can be read and that its asker may ask.
     private static func answer<Question: PartitionQuestion>(
         _ type: Question.Type, from reader: inout ByteReader, to asker: Principal,
+        over view: RowView,
         _ answer: (Question) throws(StoreError) -> Result<Question.Answer, State.Refusal>
     ) throws(StoreError) -> Bytes where Question.State == State {
         guard let question = try? Self.read(type, from: &reader) else {
             return Question.encoded(.failure(State.unreadable))
         }
-        let refusal = State.refusal(of: asker, needing: question.need, in: question.namedDatabase)
+        let refusal = try State.refusal(
+            of: asker, needing: question.need, in: question.namedDatabase, over: view)
         if let refusal { return Question.encoded(.failure(refusal)) }
         return Question.encoded(try answer(question))
     }

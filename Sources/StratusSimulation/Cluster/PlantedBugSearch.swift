@@ -210,7 +210,8 @@ package struct PlantedBugSearch {
             .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
             .folderMovedIntoItself, .subtreeLeftBehind, .operationReadsPastItsForm,
-            .outcomeOfOtherKind, .knownCallerNeverExpires,
+            .outcomeOfOtherKind, .removedParticipantReads, .linkOutlivesShare,
+            .knownCallerNeverExpires,
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
             .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,
             .walBehindBarrier, .syncedBatchLeftOpen, .spoolUnchecked, .rowsNotChecked:

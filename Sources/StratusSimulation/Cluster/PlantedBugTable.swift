@@ -153,6 +153,8 @@ package enum PlantedBugTable {
         .replacedKeyKept: "AssetPropertyTests", .replacedBodyKept: "AssetPropertyTests",
         .operationReadsPastItsForm: "PartitionOperationTests",
         .outcomeOfOtherKind: "PartitionOperationTests",
+        .removedParticipantReads: "SharePropertyTests",
+        .linkOutlivesShare: "SharePropertyTests",
         .pinWithoutMajority: "HeldByTests", .pinAskedOfOneVoterSet: "HeldByTests",
         .oldStoringCounts: "HeldByTests", .jointLeftWithoutCopies: "HeldByTests",
         .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",
