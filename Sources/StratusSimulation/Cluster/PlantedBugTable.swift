@@ -94,7 +94,7 @@ package enum PlantedBugTable {
         .scanMissesRecent: 3,
         .segmentFreedOnRelease: 243,
         .singleStepMembership: 13,
-        .skipPreviousCheck: 25,
+        .skipPreviousCheck: 1,
         .snapshotOfManyStates: 135,
         .snapshotVouchesForTail: 5,
         .snapshotWithStaleConfiguration: 13,
