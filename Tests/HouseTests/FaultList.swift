@@ -181,7 +181,7 @@ enum FaultList {
         X-01 | every route for every caller
         X-02 | credentials in several places
         X-03 | headers that only the inside may set
-        X-04 | names that are guessed | nothing is shared yet, so there are no links to guess
+        X-04 | names that are guessed
         X-05 | fields that only the server sets
         X-06 | a signed request that was changed
         X-07 | a signed request sent again

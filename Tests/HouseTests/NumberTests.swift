@@ -26,9 +26,7 @@ import Testing
     ]
 
     /// Numbers that partitions know and no gateway makes yet. Whoever makes one deletes it here.
-    static let coming: Set = [
-        "phone", "join share", "leave shares", "note shared zone", "share by link",
-    ]
+    static let coming: Set = ["phone"]
 
     @Test func `the product makes every registered number`() throws {
         let registry = try self.repository.text(

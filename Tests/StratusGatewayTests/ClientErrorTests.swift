@@ -95,7 +95,7 @@ import WireScenarios
             "record type 'Users' cannot be queried"
         ),
         (
-            "the archive's share type", .init(InputRefusal.shareInLegacySpelling), .badRequest,
+            "the archive's share type", .init(InputRefusal.nothingToShare), .badRequest,
             400, "Cannot share - no such record exists to share"
         ),
         (
@@ -304,7 +304,8 @@ import WireScenarios
         (.shareRootMissing, .badRequest, "Cannot share - no such record exists to share"),
         (
             .shareOfRecord, .badRequest,
-            "shares of single records are not available on this server, share the zone"
+            "a share of one record is not available on this server: share its zone, with a share "
+                + "of the name 'cloudkit.zoneshare'"
         ),
         (
             .participantTwice, .badRequest, "'S' stands in the list of participants twice"
@@ -333,13 +334,19 @@ import WireScenarios
         ),
     ]
 
+    /// What stands beside the code.
+    static let finer: [RecordRefusal.Reason: ClientError.FinerCode] = [
+        .participantTwice: .participantAlreadyInvited, .tooManyParticipants: .limitExceeded,
+    ]
+
     @Test func `every reason for refusing a record is in the table`() {
         #expect(Self.records.map(\.0) == RecordRefusal.Reason.allCases)
         for (reason, code, text) in Self.records {
             let retryAfter = code == .tryAgainLater ? 1 : nil
+            let finer = Self.finer[reason]
             #expect(
                 ClientError(RecordRefusal(reason, "S"))
-                    == ClientError(code, text, retryAfter: retryAfter))
+                    == ClientError(code, text, retryAfter: retryAfter, finer: finer))
         }
         #expect(
             ClientError(RecordRefusal(.notFound), tagWasGiven: true).reason

@@ -352,33 +352,53 @@ extension Scenario {
                 "private/zones/changes", ["metaSyncToken": .string(token)])
             #expect(gone["zones"][0].keys.sorted() == ["deleted", "zoneID"])
         },
-        Scenario("check 20: nothing is shared: resolve and accept know no GUID, shared is empty") {
+        Scenario("check 20: a zone is shared, resolved, accepted, used, and shared no more") {
             caller in
-            for operation in ["resolve", "accept"] {
-                expectFailure(
-                    try await caller.post(
-                        "public/records/\(operation)", ["shortGUIDs": [["value": "0a1B2c3D"]]]),
-                    404, "NOT_FOUND")
-                let several = try await caller.ask(
-                    "public/records/\(operation)", ["shortGUIDs": [["value": "0a"], "0b"]])
-                #expect(several["results"].elements.count == 2)
-                #expect(several["results"][1]["serverErrorCode"] == "NOT_FOUND")
-                #expect(several["results"][1]["shortGUID"]["value"] == "0b")
-            }
-            #expect(try await caller.ask("shared/zones/list", [:])["zones"] == [])
-            let changes = try await caller.ask("shared/changes/database", [:])
+            let friend = caller.acting(as: .other("tom"))
+            #expect(try await friend.ask("shared/zones/list", [:])["zones"] == [])
+            let changes = try await friend.ask("shared/changes/database", [:])
             #expect(changes["zones"] == [] && changes["moreComing"] == false)
-            let again = try await caller.ask(
+            let again = try await friend.ask(
                 "shared/changes/database", ["syncToken": changes["syncToken"] ?? .null])
             #expect(again["zones"] == [])
             expectFailure(
-                try await caller.post(
+                try await friend.post(
                     "shared/records/lookup",
                     ["zoneID": ["zoneName": "Shelves"], "records": [["recordName": "a"]]]),
                 404, "ZONE_NOT_FOUND", reason: "Zone not found")
-            let wide = try await caller.ask(
-                "shared/records/query", ["query": ["recordType": "Book"], "zoneWide": true])
-            #expect(wide["records"] == [])
+            let wide: JSON = ["query": ["recordType": "Book"], "zoneWide": true]
+            #expect(try await friend.ask("shared/records/query", wide)["records"] == [])
+            let shelves = try await SharedShelves(caller)
+            let share = try await shelves.share()
+            let own = try await shelves.resolve(share, as: caller).json["results"][0]
+            #expect(own["databaseScope"] == "PRIVATE", "\(own ?? .null)")
+            let invited = try await shelves.resolve(share, as: friend).json["results"][0]
+            #expect(
+                invited["databaseScope"] == "SHARED" && invited["participantStatus"] == "INVITED",
+                "\(invited ?? .null)")
+            try await shelves.accept(share)
+            let found = try await friend.lookUp(["a"], in: shelves.theirs, database: "shared")
+            #expect(found[0]["fields"]["title"]["value"] == "Sea Roads", "\(found)")
+            let saved = try await friend.modify(
+                [Operation.create("c")], in: shelves.theirs, database: "shared")
+            #expect(saved[0]["recordChangeTag"] != nil, "\(saved)")
+            // All zones that are shared with one: those of one owner after those of another.
+            var (names, marker): ([String?], JSON?) = ([], nil)
+            repeat {
+                let page = try await friend.ask(
+                    "shared/records/query",
+                    wide.setting("resultsLimit", 2).setting("continuationMarker", marker))
+                names += page["records"].elements.map { $0["recordName"].text }
+                marker = page["continuationMarker"]
+            } while marker != nil
+            #expect(names.map { $0 ?? "" }.sorted() == ["a", "b", "c"])
+            expectFailure(
+                try await friend.post(
+                    "shared/records/lookup", ["zoneID": shelves.zone, "records": ["a"]]),
+                404, "ZONE_NOT_FOUND", reason: "Zone not found")
+            _ = try await caller.modify(
+                [Operation.of("delete", SharedShelves.name)], in: shelves.zone)
+            try await shelves.expectClosed(to: friend)
         },
         Scenario("check 21: VALIDATE holds its target, DELETE_SELF follows it into the feed") {
             caller in

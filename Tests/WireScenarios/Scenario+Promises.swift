@@ -51,26 +51,6 @@ extension Scenario {
             }
             #expect(names.count == 3 && !names.contains(""), "\(names)")
         },
-        Scenario("promise: a share says that there is no sharing, whatever its fields") { caller in
-            try await caller.makeZone("Shelves")
-            for fields in [[:], ["cloudkit.title": ["value": "Mine"]]] as [JSON] {
-                let items = try await caller.modify(
-                    [
-                        Operation.create("root"),
-                        Operation.create("s", type: "cloudkit.share", fields),
-                    ], in: ["zoneName": "Shelves"])
-                expectItem(items[0], failed: "ATOMIC_ERROR")
-                expectItem(
-                    items[1], failed: "BAD_REQUEST",
-                    reason: "sharing is not available on this server")
-            }
-            let record: JSON = [
-                "recordName": "root", "recordType": "Book", "createShortGUID": true,
-            ]
-            let saved = try await caller.modify(
-                [["operationType": "create", "record": record]], in: ["zoneName": "Shelves"])
-            #expect(saved[0]["recordName"] == "root" && saved[0]["shortGUID"] == nil, "\(saved)")
-        },
         Scenario("promise: an empty list is answered with an empty list") { caller in
             try await caller.makeZone("Shelves")
             let zone: JSON = ["zoneName": "Shelves"]

@@ -16,7 +16,7 @@ package struct Scenario: Sendable {
 
     package static let all =
         Scenario.rules + Scenario.checklist + Scenario.decisions + Scenario.tolerances
-        + Scenario.sentences + Scenario.faults + Scenario.promises
+        + Scenario.sentences + Scenario.faults + Scenario.promises + Scenario.shares
 }
 
 extension Scenario {
@@ -28,7 +28,8 @@ extension Scenario {
     package var isAlsoOfPublicRecords: Bool {
         ![
             "rule 9:", "rule 19:", "whole 421, 401:", "the zone of the records counts",
-            "zoneWide asks", "Photos:", "a marker is good for", "§4.2, §4.6:", "X-04:",
+            "zoneWide asks", "Photos:", "a marker is good for", "§4.2, §4.6:", "X-04:", "share:",
+            "check 20:",
         ].contains { self.name.hasPrefix($0) }
     }
 }

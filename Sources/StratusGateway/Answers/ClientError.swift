@@ -18,12 +18,22 @@ package struct ClientError: Error, Sendable, Hashable {
     package var redirectURL: String?
     /// How many items a request may have, where it had more: a client can cut it into pieces.
     package var limit: Int?
+    /// What the code alone does not say, for clients that know Stratus.
+    package var finer: FinerCode?
+
+    /// A meaning that none of the fourteen codes has. It stands beside the code, under a key of its
+    /// own: some clients stop at a code that they do not know.
+    package enum FinerCode: String, Sendable, Hashable {
+        case limitExceeded = "LIMIT_EXCEEDED"
+        case participantAlreadyInvited = "PARTICIPANT_ALREADY_INVITED"
+    }
 
     package init(
         _ code: ServerErrorCode, _ reason: String, retryAfter: Int? = nil,
-        redirectURL: String? = nil, limit: Int? = nil
+        redirectURL: String? = nil, limit: Int? = nil, finer: FinerCode? = nil
     ) {
         self.limit = limit
+        self.finer = finer
         self.code = code
         self.reason = reason
         self.retryAfter = retryAfter
@@ -100,7 +110,7 @@ extension ClientError {
             case .tooMany(let key, let count, let limit):
                 Self(
                     .badRequest, "\(count) \(key) are too many, the limit is \(limit)",
-                    limit: limit)
+                    limit: limit, finer: .limitExceeded)
             case .tooManyOperands(let filter, let field, let limit):
                 Self(
                     .badRequest,
@@ -126,11 +136,21 @@ extension ClientError {
             case .unknownShortGUID: Self(.notFound, "no share has this short GUID")
             case .usersQueried:
                 Self(.badRequest, "record type 'Users' cannot be queried")
-            case .shareInLegacySpelling:
+            case .sharesQueried:
+                Self(.badRequest, "record type 'cloudkit.share' cannot be queried")
+            case .nothingToShare:
                 Self(.badRequest, "Cannot share - no such record exists to share")
-            case .sharingUnavailable:
-                Self(.badRequest, "sharing is not available on this server")
-            case .zoneKeyUnavailable(let key):
+            case .recordShareUnavailable:
+                Self(
+                    .badRequest,
+                    "a share of one record is not available on this server: share its zone, with "
+                        + "a share of the name 'cloudkit.zoneshare'")
+            case .invitationUnavailable:
+                Self(
+                    .badRequest,
+                    "an invitation by address is not available on this server: name the person "
+                        + "by 'userRecordName'")
+            case .keyUnavailable(let key):
                 Self(.badRequest, "'\(key)' of this value is not available on this server")
             case .unknownTokenType: Self(.badRequest, "Unknown sync continuation type")
             case .invalidTokenFormat: Self(.badRequest, "Invalid continuation format")
@@ -225,18 +245,18 @@ extension ClientError {
                 Self(.badRequest, "the asset of field '\(subject)' is not the one of a receipt")
             case .tooManyAssets:
                 Self(.badRequest, "a record or an atomic batch may have \(subject) assets")
-            case .shareRootMissing:
-                Self(.badRequest, "Cannot share - no such record exists to share")
-            case .shareOfRecord:
-                Self(
-                    .badRequest,
-                    "shares of single records are not available on this server, share the zone")
+            case .shareRootMissing: Self(InputRefusal.nothingToShare)
+            case .shareOfRecord: Self(InputRefusal.recordShareUnavailable)
             case .participantTwice:
-                Self(.badRequest, "'\(subject)' stands in the list of participants twice")
+                Self(
+                    .badRequest, "'\(subject)' stands in the list of participants twice",
+                    finer: .participantAlreadyInvited)
             case .shareIsPublic:
                 Self(.badRequest, "a share that is public takes no new private participants")
             case .tooManyParticipants:
-                Self(.badRequest, "a share may have \(subject) private participants")
+                Self(
+                    .badRequest, "a share may have \(subject) private participants",
+                    limit: Int(refusal.subject), finer: .limitExceeded)
             case .participantUnknown:
                 Self(.badRequest, "an entry of 'participants' names nobody")
             case .roleUnavailable:
@@ -309,9 +329,13 @@ extension ClientError {
                     retryAfter: 1)
             case .shareNotFound: Self(InputRefusal.unknownShortGUID)
             case .shareFull:
-                Self(.accessDenied, "the share already has the maximum number of participants")
+                Self(
+                    .accessDenied, "the share already has the maximum number of participants",
+                    limit: Int(refusal.subject), finer: .limitExceeded)
             case .tooManySharedZones:
-                Self(.accessDenied, "the user has accepted the maximum number of zones")
+                Self(
+                    .accessDenied, "the user has accepted the maximum number of zones",
+                    limit: Int(refusal.subject), finer: .limitExceeded)
             case .uploadAttached:
                 Self(.accessDenied, "a record holds what was uploaded to this URL already")
             case .pinTooLate, .assetTaken, .keyMissing:

@@ -34,5 +34,12 @@ extension JSONWriter {
         if let retryAfter = error.retryAfter { self.member("retryAfter", retryAfter) }
         if let limit = error.limit { self.member("limit", limit) }
         if let redirectURL = error.redirectURL { self.member("redirectURL", redirectURL) }
+        if let finer = error.finer {
+            self.key("stratus")
+            self.object {
+                $0.member("code", finer.rawValue)
+                if let limit = error.limit { $0.member("limit", limit) }
+            }
+        }
     }
 }

@@ -1,17 +1,21 @@
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusRecords
 
 extension JSONWriter {
     /// A live record, or its error where a field that the client wants was to be opened and did
     /// not open.
     mutating func writeRead(
-        _ record: Record, _ shape: AnswerShape, _ links: AssetLinks?, _ opened: OpenedFields
+        _ record: Record, _ shape: AnswerShape, _ links: AssetLinks?, _ opened: OpenedFields,
+        _ shares: ShownShares = .none
     ) {
         if let error = ClientError(of: record, shape, opened, wasSaved: false) {
             self.writeFailure(error, recordName: record.name)
+        } else if shares.isGone(record) {
+            self.writeFailure(ClientError(RecordRefusal(.notFound)), recordName: record.name)
         } else {
-            self.writeRecord(record, shape, links, opened)
+            self.writeRecord(record, shape, links, opened, shares)
         }
     }
 
@@ -20,8 +24,10 @@ extension JSONWriter {
     /// - Parameters:
     ///   - links: makes the download links of its assets; nil: it gets none.
     ///   - opened: the values of its encrypted fields. One that is not there is left out.
+    ///   - shares: what is shown of shares.
     mutating func writeRecord(
-        _ record: Record, _ shape: AnswerShape, _ links: AssetLinks?, _ opened: OpenedFields
+        _ record: Record, _ shape: AnswerShape, _ links: AssetLinks?, _ opened: OpenedFields,
+        _ shares: ShownShares = .none
     ) {
         // Beginnings and ends instead of closures, which cost a hundred instructions for each
         // object: a record has nine of them.
@@ -65,6 +71,10 @@ extension JSONWriter {
             self.writeRecordID(share, in: record.zone)
         }
         if let shortGUID = record.shortGUID { self.member(known: "shortGUID", shortGUID) }
+        if let detail = shares.detail(of: record) {
+            if record.shortGUID == nil { self.member("shortGUID", detail.link.text) }
+            self.writeShareMembers(of: detail, receivesNames: shares.receivesNames)
+        }
         self.endObject()
     }
 

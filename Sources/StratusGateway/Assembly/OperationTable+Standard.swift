@@ -4,7 +4,8 @@ extension OperationTable {
         _ needs: GatewayNeeds = GatewayNeeds(), _ settings: GatewaySettings = GatewaySettings()
     ) -> OperationTable {
         OperationTable(
-            RecordService.operations, QueryService.operations, ZoneService.operations,
+            RecordService.operations, ShareService.operations(settings), QueryService.operations,
+            ZoneService.operations,
             FeedService.operations, SubscriptionService.operations,
             TokenService.operations(needs.people, needs.push), LiveService.operations,
             UserService.operations(needs.people, settings), UsageService.operations,

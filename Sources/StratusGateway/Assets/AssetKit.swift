@@ -110,10 +110,12 @@ extension Exchange {
     ///
     /// - Parameter sealer: what this request has sealed fields with.
     func opened(_ records: [Record], with sealer: FieldSealer? = nil) async throws -> OpenedFields {
-        guard self.route.scope == .private else { return .none }
-        let (layout, database) = (self.holder.layout, self.holder.database)
-        return try await self.kernel.keys.open(records, with: sealer) {
-            layout.database(of: $0, in: database)
+        if self.route.scope == .public { return .none }
+        let (layout, container) = (self.holder.layout, self.route.container)
+        return try await self.kernel.keys.open(records, with: sealer) { record in
+            // Whoever reads a shared zone: its fields are sealed with its owner's keys.
+            layout.privateDatabase(of: record.zone.owner, in: container)
+                .part(of: record.zone.name)
         }
     }
 }

@@ -303,7 +303,7 @@ extension Exchange {
 
     /// What makes the links of this request's answer. Nil where there are no assets.
     var assetLinks: AssetLinks? {
-        guard let kit = self.assets, self.route.scope != .shared else { return nil }
+        guard let kit = self.assets, !self.isShared else { return nil }
         return AssetLinks(
             ciphers: kit.ciphers, origin: self.assetOrigin(kit.settings),
             database: self.holder.database,
@@ -315,9 +315,10 @@ extension Exchange {
 }
 
 extension Exchange {
-    /// What reads the receipts of this request. Nil where there are no assets.
+    /// What reads the receipts of this request. Nil where there are no assets, and in zones of
+    /// others.
     var receipts: ReceiptReader? {
-        guard let kit = self.assets else { return nil }
+        guard let kit = self.assets, !self.isShared else { return nil }
         return ReceiptReader(
             ciphers: kit.ciphers, database: self.holder.database, user: self.sender.name,
             nowMilliseconds: self.kernel.world.wallMilliseconds)

@@ -13,11 +13,13 @@ extension Exchange {
     }
 
     /// The buckets in use, as the home says now: all that hold a zone.
-    func buckets(of database: PrivateDatabase) async throws -> BucketsAnswer {
+    func buckets(
+        of database: PrivateDatabase, as caller: Caller? = nil
+    ) async throws -> BucketsAnswer {
         let ask = BucketsAsk(database: database.home, count: database.bucketCount)
         guard
             case .buckets(let answer) = try await self.ask(
-                .buckets(ask), at: .database(database.home))
+                .buckets(ask), at: .database(database.home), as: caller)
         else { throw RouteError.otherKind }
         self.kernel.caches.zoneBuckets.note(answer.mask, of: database, above: self.tagFloor)
         return answer

@@ -30,7 +30,7 @@ extension ZoneService {
     func zones(
         named names: [String], of database: PrivateDatabase
     ) async -> [Result<ZoneAnswer, ClientError>] {
-        await Self.inParts(names, of: database) { part, positions in
+        await Self.inParts(names.map { database.part(of: $0) }) { part, positions in
             try await self.zones(names: positions.map { names[$0] }, in: part)
         }
     }
@@ -47,7 +47,8 @@ extension ZoneService {
         // The bit comes before the zone.
         let unnoted = await self.failureToNote(wanted, of: database)
         let known = self.exchange.knownBuckets(of: database)
-        return await Self.inParts(operations.map(\.zone), of: database) { part, positions in
+        let parts = operations.map { database.part(of: $0.zone) }
+        return await Self.inParts(parts) { part, positions in
             let own = positions.map { operations[$0] }
             if own.contains(where: { $0.kind == .create }) {
                 if let unnoted, let bucket = part.bucket, !known.contains(Int(bucket.number)) {
@@ -69,29 +70,36 @@ extension ZoneService {
         return nil
     }
 
-    /// Runs `body` for each part that one of `zones` is in, all at the same time.
-    private static func inParts<Item: Sendable>(
-        _ zones: [String], of database: PrivateDatabase,
+    /// Parts that one request asks at the same time: all that a private database has.
+    private static let partCountMax = Bucket.countMax
+
+    /// Runs `body` for each of the parts with the positions that it has, many at the same time.
+    static func inParts<Item: Sendable>(
+        _ databases: [DatabaseID],
         _ body: @escaping @Sendable (DatabaseID, _ positions: [Int]) async throws -> [Item]
     ) async -> [Result<Item, ClientError>] {
         var positions: [DatabaseID: [Int]] = [:]
-        for (position, zone) in zones.enumerated() {
-            positions[database.part(of: zone), default: []].append(position)
+        for (position, database) in databases.enumerated() {
+            positions[database, default: []].append(position)
         }
         let parts = positions.sorted {
-            ($0.key.bucket?.number ?? 0) < ($1.key.bucket?.number ?? 0)
+            ($0.key.owner, $0.key.bucket?.number ?? 0) < ($1.key.owner, $1.key.bucket?.number ?? 0)
         }
         // Both are arrays: release builds of Swift 6.3.1 lost the first part of a tuple whose
         // second was a `Result` of several words, and the node crashed.
         return await withTaskGroup(of: ([Int], [Result<Item, ClientError>]).self) { tasks in
-            for (part, positions) in parts {
+            for (part, positions) in parts.prefix(Self.partCountMax) {
                 tasks.addTask { (positions, await Self.items(of: part, positions, body)) }
             }
-            var results: [Result<Item, ClientError>] = zones.map { _ in
+            var rest = parts.dropFirst(Self.partCountMax)
+            var results: [Result<Item, ClientError>] = databases.map { _ in
                 .failure(ClientError(RouteError.outcomeUnknown))
             }
             for await (positions, items) in tasks {
                 for (position, item) in zip(positions, items) { results[position] = item }
+                if let (part, positions) = rest.popFirst() {
+                    tasks.addTask { (positions, await Self.items(of: part, positions, body)) }
+                }
             }
             return results
         }

@@ -30,12 +30,15 @@ extension Exchange {
 
     func feedPlace(_ zone: String?, _ owner: String) -> FeedPlace {
         FeedPlace(
-            container: self.route.container, scope: self.route.scope, owner: owner, zone: zone)
+            container: self.route.container, scope: self.route.scope, owner: owner, zone: zone,
+            reader: self.isShared ? self.sender.name : nil)
     }
 
     /// Default zones have no feed, and clients conclude that from the missing token.
-    func zoneToken(_ zone: ZoneSummary) -> String? {
-        zone.isDefault ? nil : self.token(zone.position, in: self.id(zone))
+    func zoneToken(_ zone: ZoneSummary) -> String? { self.zoneToken(zone, in: self.id(zone)) }
+
+    func zoneToken(_ zone: ZoneSummary, in id: ZoneID) -> String? {
+        zone.isDefault ? nil : self.token(zone.position, in: id)
     }
 
     /// Writes the zone's current token, where the client asked for one.

@@ -35,7 +35,8 @@ struct FeedService: Sendable {
     }
 
     fileprivate struct ChangesPage {
-        var zone: ZoneID
+        var place: ZonePlace
+        var zone: ZoneID { self.place.zone }
         var changes: [ZoneChangesPage.Change]
         var token: String
         var moreComing: Bool
@@ -76,11 +77,11 @@ struct FeedService: Sendable {
                 // An answer that is large already has no room: an empty page, and more to come.
                 let page = try await self.page(
                     request, isSkipped: writer.count > Self.answerSizeMax.raw)
-                let opened = try await self.opened(page)
+                let parts = try await self.parts(of: page)
                 writer.object {
                     $0.key("zoneID")
                     $0.writeZoneID(page.zone)
-                    $0.writeMembers(of: page, request.shape, self.exchange.assetLinks, opened)
+                    $0.writeMembers(of: page, request.shape, parts)
                 }
             } catch {
                 guard let item = self.itemError(error) else { throw error }
@@ -115,20 +116,30 @@ struct FeedService: Sendable {
             reverse: try input.flag("reverse") ?? false,
             recordTypes: try input.names("desiredRecordTypes", limit: 1_000))
         let page = try await self.page(request, isSkipped: false)
-        let opened = try await self.opened(page)
+        let parts = try await self.parts(of: page)
         var writer = JSONWriter(reserving: 4_096)
-        writer.object { $0.writeMembers(of: page, request.shape, self.exchange.assetLinks, opened) }
+        writer.object { $0.writeMembers(of: page, request.shape, parts) }
         return writer.finish()
     }
 
-    /// The encrypted fields of a page.
+    /// What stands in a page beside its records.
+    fileprivate struct PageParts {
+        var links: AssetLinks?
+        var opened: OpenedFields
+        var shares: ShownShares
+    }
+
+    /// The encrypted fields of a page, and what is shown of its shares.
     ///
     /// A key that is gone fails the page: a rotation has sealed the record anew since it was read.
     /// That changes no feed, so a client that went past the record would never get it.
-    private func opened(_ page: ChangesPage) async throws -> OpenedFields {
-        let opened = try await self.exchange.opened(page.records)
+    private func parts(of page: ChangesPage) async throws -> PageParts {
+        let records = page.records
+        let opened = try await self.exchange.opened(records)
         if opened.lacksKeys { throw RouteError.notExecuted(retryAfter: .seconds(1)) }
-        return opened
+        return PageParts(
+            links: self.exchange.assetLinks, opened: opened,
+            shares: try await self.exchange.shownShares(of: records, at: page.place))
     }
 
     /// Once an answer has this size, further zones of it get an empty page.
@@ -140,12 +151,15 @@ struct FeedService: Sendable {
             throw InputRefusal.zoneNotFound
         }
         guard !place.zone.isDefault else { throw InputRefusal.changesInDefaultZone }
+        if self.exchange.isShared, let denial = try await self.exchange.denial(at: place) {
+            throw denial
+        }
         if request.token == "" {
             guard let zone = try await self.exchange.summary(of: place) else {
                 throw InputRefusal.zoneNotFound
             }
             return ChangesPage(
-                zone: place.zone, changes: [],
+                place: place, changes: [],
                 token: self.exchange.token(zone.position, in: place.zone),
                 moreComing: false)
         }
@@ -158,7 +172,7 @@ struct FeedService: Sendable {
             }
             let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
             return ChangesPage(
-                zone: place.zone, changes: [],
+                place: place, changes: [],
                 token: self.exchange.token(after ?? start, in: place.zone), moreComing: true)
         }
         let answer = try await self.exchange.ask(
@@ -171,7 +185,7 @@ struct FeedService: Sendable {
         switch answer {
         case .zoneChanges(let page):
             return ChangesPage(
-                zone: place.zone, changes: page.changes,
+                place: place, changes: page.changes,
                 token: self.exchange.token(page.position, in: place.zone),
                 moreComing: page.moreComing)
         case .zoneRefused(let refusal): throw ClientError(refusal)
@@ -202,8 +216,11 @@ struct FeedService: Sendable {
         let tokenKey = kind == .meta ? "metaSyncToken" : "syncToken"
         let maximum = self.exchange.kernel.limits.operationCountMax
         let limit = try input.resultsLimit(max: maximum) ?? maximum
-        let page = try await self.page(after: try input.string(tokenKey), as: kind, limit: limit)
-        return self.written(page, as: kind)
+        let token = try input.string(tokenKey)
+        if self.exchange.isShared {
+            return try await self.sharedChanges(after: token, as: kind, limit: limit)
+        }
+        return self.written(try await self.page(after: token, as: kind, limit: limit), as: kind)
     }
 
     private struct ZonesPage {
@@ -255,12 +272,12 @@ struct FeedService: Sendable {
         let page = try await self.page(request, isSkipped: false)
         let isPlaced = token.map { !$0.isEmpty } ?? false
         guard !isPlaced || page.moreComing || !page.changes.isEmpty else { return nil }
-        let opened = try await self.opened(page)
+        let parts = try await self.parts(of: page)
         var writer = JSONWriter(reserving: 4_096)
         writer.object {
             $0.key("zoneID")
             $0.writeZoneID(page.zone)
-            $0.writeMembers(of: page, request.shape, self.exchange.assetLinks, opened)
+            $0.writeMembers(of: page, request.shape, parts)
         }
         return (writer.finish(), page.token)
     }
@@ -280,11 +297,6 @@ struct FeedService: Sendable {
         if token == "" { return try await self.caughtUpPage(as: kind) }
         let after = try token.map { token throws(InputRefusal) in
             try self.exchange.databasePosition(token, as: kind)
-        }
-        // Nobody shares yet: a shared database has no zones, and nothing happens in it.
-        if self.exchange.route.scope == .shared {
-            return DatabaseChangesPage(
-                changes: [], position: after ?? .start, moreComing: false)
         }
         return try Self.page(try await self.databaseAnswer(after: after, limit: limit))
     }
@@ -316,7 +328,6 @@ struct FeedService: Sendable {
     /// walk begins again.
     private func caughtUpPage(as kind: FeedToken.Kind) async throws -> DatabaseChangesPage {
         var page = DatabaseChangesPage(changes: [], position: .start, moreComing: false)
-        if self.exchange.route.scope == .shared { return page }
         var after: DatabasePosition?
         var restartCount = 0
         repeat {
@@ -373,14 +384,16 @@ struct FeedService: Sendable {
 extension JSONWriter {
     /// Always all three: clients need the records even where there are none.
     fileprivate mutating func writeMembers(
-        of page: FeedService.ChangesPage, _ shape: AnswerShape, _ links: AssetLinks?,
-        _ opened: OpenedFields
+        of page: FeedService.ChangesPage, _ shape: AnswerShape, _ parts: FeedService.PageParts
     ) {
         self.key("records")
         self.array { array in
             for change in page.changes {
                 switch change {
-                case .changed(let record): array.writeRead(record, shape, links, opened)
+                // Its tombstone lies further on.
+                case .changed(let record) where parts.shares.isGone(record): continue
+                case .changed(let record):
+                    array.writeRead(record, shape, parts.links, parts.opened, parts.shares)
                 case .deleted(let name, let tag):
                     array.writeTombstone(name, tag: tag, in: page.zone)
                 }

@@ -126,10 +126,14 @@ package struct FeedPlace: Sendable, Hashable {
     package var owner: String
     /// Nil for the feed of a database.
     package var zone: String?
+    /// Who reads a zone that is somebody else's; nil where that is the owner, or in public.
+    package var reader: String?
 
     package init(
-        container: ContainerReference, scope: DatabaseScope, owner: String, zone: String? = nil
+        container: ContainerReference, scope: DatabaseScope, owner: String, zone: String? = nil,
+        reader: String? = nil
     ) {
+        self.reader = reader
         self.container = container
         self.scope = scope
         self.owner = owner
@@ -151,6 +155,7 @@ package struct FeedPlace: Sendable, Hashable {
         writer.write(flag: self.zone != nil)
         writer.write(text: self.zone ?? "")
         writer.write(prefixed: more)
+        if let reader = self.reader { writer.write(text: reader) }
         return writer.bytes
     }
 }

@@ -19,6 +19,8 @@ package final class GatewayKernel: Sendable {
     let tokens: TokenCipher
     /// What encrypted fields are sealed under.
     let keys: DatabaseKeys
+    /// What the links of shares are made with.
+    let identities: IdentityKeys
     let settings: GatewaySettings
     let limits: Limits
     let log: Log
@@ -51,6 +53,7 @@ package final class GatewayKernel: Sendable {
         self.partitions = partitions
         self.authenticator = authenticator
         self.keys = keys
+        self.identities = IdentityKeys(master: tokenKey)
         self.cipher = feeds ?? TokenCipher(key: tokenKey)
         self.tokens = TokenCipher(key: tokenKey)
         self.settings = settings

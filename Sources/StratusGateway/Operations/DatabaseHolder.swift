@@ -4,6 +4,9 @@ import StratusModel
 import StratusRecords
 
 /// Whose database a request is about, and how it is spread. ``Sender`` says who acts.
+///
+/// The shared database is a view: its holder is the sender, who keeps the list of zones, and each
+/// zone has a holder of its own (``Exchange/holder(of:)``).
 struct DatabaseHolder: Sendable {
     let container: ContainerReference
     let scope: DatabaseScope

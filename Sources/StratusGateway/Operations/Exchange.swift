@@ -128,17 +128,41 @@ final class Exchange: Sendable {
 
     // MARK: Where
 
-    /// Nil where the caller can have no such zone. Nobody shares yet, so a shared database has
-    /// none.
+    /// Whether the request is about zones of others.
+    var isShared: Bool { self.route.scope == .shared }
+
+    /// Nil where the caller can have no such zone.
+    ///
+    /// A zone of the shared database lies in its owner's private one. Whether it is shared with the
+    /// caller, the partition says that holds it: it is asked under the caller's own principal.
     func place(_ address: ZoneAddress) -> ZonePlace? {
-        guard self.route.scope != .shared,
-            let zone = address.resolved(in: self.route.scope, caller: self.sender.name)
-        else { return nil }
+        guard let zone = address.resolved(in: self.route.scope, caller: self.sender.name) else {
+            return nil
+        }
+        if self.isShared { return self.sharedPlace(zone) }
         let count = self.holder.layout.publicBucketCount
         return ZonePlace(
             zone: zone, database: self.holder.spread?.part(of: zone.name) ?? self.holder.database,
             buckets: self.route.scope == .public && zone.isDefault && count > 1
                 ? Bucket(0, of: count) : nil)
+    }
+
+    /// Nobody shares a default zone, and nobody shares with themself.
+    func sharedPlace(_ zone: ZoneID) -> ZonePlace? {
+        guard zone.owner != self.sender.name, NameRules.isUserRecordName(zone.owner),
+            !zone.isDefault, !zone.isReserved
+        else { return nil }
+        let database = self.holder.layout.privateDatabase(
+            of: zone.owner, in: self.route.container)
+        return ZonePlace(zone: zone, database: database.part(of: zone.name))
+    }
+
+    /// Whose database a place is in.
+    func holder(of place: ZonePlace) -> DatabaseHolder {
+        guard self.isShared else { return self.holder }
+        return DatabaseHolder(
+            container: self.route.container, scope: .private, owner: place.zone.owner,
+            layout: self.holder.layout)
     }
 
     func requiredPlace(_ address: ZoneAddress) throws(InputRefusal) -> ZonePlace {

@@ -23,12 +23,27 @@ struct QueryService: Sendable {
     /// `records/query`.
     func query(_ input: Input) async throws -> Bytes {
         let request = try QueryRequest(input, limits: self.exchange.kernel.limits)
-        guard let target = try self.target(of: request) else {
-            // Every zone of a shared database that has none.
-            return try await self.queryAnswer(records: [], marker: nil, zone: nil, request: request)
-        }
-        guard request.recordType != "Users" else {
-            throw InputRefusal.usersQueried
+        try Self.requireQueryable(request.recordType)
+        guard request.zone != nil || !request.zoneWide || !self.exchange.isShared
+        else { return try await self.querySharedZones(request) }
+        let found = try await self.found(request)
+        return try await self.queryAnswer(
+            records: found.records, marker: found.marker, zone: found.zone, request: request)
+    }
+
+    /// A page of records, and where the next one begins.
+    struct FoundPage {
+        var records: [Record]
+        var marker: String?
+        /// Nil: of all zones.
+        var zone: (ZoneSummary?, ZoneID)?
+    }
+
+    /// A page of one zone, or of all zones of the caller's own database.
+    func found(_ request: QueryRequest) async throws -> FoundPage {
+        let target = try self.target(of: request)
+        if self.exchange.isShared, let denial = try await self.exchange.denial(at: target.place) {
+            throw denial
         }
         let (predicate, schema) = try await self.predicate(of: request, at: target)
         // A marker goes on with exactly the query that it came from.
@@ -51,9 +66,9 @@ struct QueryService: Sendable {
             ContinuationMarker.text(
                 $0, of: writer.bytes, at: place, sealedWith: self.exchange.cipher)
         }
-        return try await self.queryAnswer(
+        return FoundPage(
             records: page.records, marker: marker,
-            zone: target.isZoneWide ? nil : (page.zone, target.zone), request: request)
+            zone: target.isZoneWide ? nil : (page.zone, target.zone))
     }
 
     /// The query of a subscription, found good as `records/query` finds it.
@@ -61,8 +76,8 @@ struct QueryService: Sendable {
     func subscribed(
         _ request: QueryRequest
     ) async throws -> (predicate: RecordPredicate, zone: String?, type: RecordType) {
-        guard let target = try self.target(of: request) else { throw InputRefusal.zoneNotFound }
-        guard request.recordType != "Users" else { throw InputRefusal.usersQueried }
+        let target = try self.target(of: request)
+        try Self.requireQueryable(request.recordType)
         var (predicate, schema) = try await self.predicate(of: request, at: target)
         predicate.sorts = []
         _ = try await self.page(
@@ -78,6 +93,14 @@ struct QueryService: Sendable {
                 StratusRecords.RequestRefusal(.typeUnknown, request.recordType))
         }
         return (predicate, request.zone == nil ? nil : target.zone.name, type)
+    }
+
+    private static func requireQueryable(_ type: String) throws(InputRefusal) {
+        switch type {
+        case "Users": throw .usersQueried
+        case ShareNames.type: throw .sharesQueried
+        default: return
+        }
     }
 
     /// `internal/records/query/batch`: queries side by side, each with its own answer or error.
@@ -118,11 +141,9 @@ struct QueryService: Sendable {
         var place: ZonePlace
     }
 
-    /// Nil: all zones of nothing.
-    private func target(of request: QueryRequest) throws(InputRefusal) -> Target? {
+    private func target(of request: QueryRequest) throws(InputRefusal) -> Target {
         // A zone that is named counts, whatever zoneWide says.
         if request.zone == nil, request.zoneWide {
-            if self.exchange.route.scope == .shared { return nil }
             // The public database has one zone.
             let place = try self.exchange.requiredPlace(.defaultZone)
             return Target(
@@ -260,7 +281,7 @@ struct QueryService: Sendable {
         ).page()
     }
 
-    private func queryAnswer(
+    func queryAnswer(
         records: [Record], marker: String?, zone: (ZoneSummary?, ZoneID)?, request: QueryRequest
     ) async throws -> Bytes {
         let opened = try await self.exchange.opened(records)

@@ -29,12 +29,16 @@ struct LookUpService: Sendable {
             try ZoneAddress(value, key: "zoneID")
         }
         let place = try self.exchange.requiredPlace(address ?? .defaultZone)
+        if self.exchange.isShared, let denial = try await self.exchange.denial(at: place) {
+            return Self.answer(names, allRefusedFor: denial)
+        }
         let (items, zone) = try await self.lookUp(
             names, at: place, roundCountMax: Self.answerRoundCountMax)
         let found = items.compactMap { item in
             if case .found(let record) = item { record } else { nil as Record? }
         }
         let opened = try await self.exchange.opened(found)
+        let shares = try await self.exchange.shownShares(of: found, at: place)
         var writer = JSONWriter(reserving: 1_024 * items.count)
         var restedAt = 0
         let links = self.exchange.assetLinks
@@ -44,7 +48,7 @@ struct LookUpService: Sendable {
         for (position, item) in items.enumerated() {
             switch item {
             case .found(let record):
-                writer.writeRead(record, shapes[position], links, opened)
+                writer.writeRead(record, shapes[position], links, opened, shares)
             case .refused(let refusal):
                 writer.writeFailure(ClientError(refusal), recordName: names[position])
             case .deferred:
@@ -61,6 +65,17 @@ struct LookUpService: Sendable {
         writer.endArray()
         self.exchange.writeSyncToken(of: zone, in: place.zone, to: &writer)
         writer.endObject()
+        return writer.finish()
+    }
+
+    private static func answer(_ names: [String], allRefusedFor error: ClientError) -> Bytes {
+        var writer = JSONWriter()
+        writer.object {
+            $0.key("records")
+            $0.array { array in
+                for name in names { array.writeFailure(error, recordName: name) }
+            }
+        }
         return writer.finish()
     }
 

@@ -20,6 +20,11 @@ struct ModifyService: Sendable {
         var draws = self.exchange.draws()
         let request = try ModifyRequest(input, limits: self.exchange.kernel.limits, draws: &draws)
         let place = try self.exchange.requiredPlace(request.zone)
+        if self.exchange.isShared, let denial = try await self.exchange.denial(at: place) {
+            return self.modifyAnswer(
+                request.operations.map { _ in .refused(denial) }, .none, .none, request: request,
+                zone: nil, at: place)
+        }
         let isAtomic = try self.isAtomic(request.atomic, in: place)
         let batch = try await self.compile(request, at: place, isAtomic: isAtomic)
         let (compiled, schema) = (batch.operations, batch.schema)
@@ -59,7 +64,8 @@ struct ModifyService: Sendable {
             (results, zone) = try await self.modifyWhole(modify, at: place, schema: schema)
         }
         if results.isEmpty {
-            return self.modifyAnswer(items, .none, request: request, zone: zone, at: place)
+            return self.modifyAnswer(
+                items, .none, .none, request: request, zone: zone, at: place)
         }
         do {
             let remembered = try await self.remembered(results, of: accepted, at: place)
@@ -71,7 +77,11 @@ struct ModifyService: Sendable {
                 if case .saved(let record) = item { record } else { nil as Record? }
             }
             let opened = try await self.exchange.opened(saved, with: batch.sealer)
-            return self.modifyAnswer(items, opened, request: request, zone: zone, at: place)
+            let shares = try await self.exchange.shownShares(of: saved, at: place)
+            for case .success(.left(let note)) in results {
+                await self.exchange.noteLeft(note, of: place)
+            }
+            return self.modifyAnswer(items, opened, shares, request: request, zone: zone, at: place)
         } catch {
             // What the answer needs cannot be read. "Nothing was done" would be wrong by now.
             guard Self.hasCommitted(results) else { throw error }
@@ -100,11 +110,11 @@ struct ModifyService: Sendable {
         _ modify: ModifyRecords, at place: ZonePlace, schema: Schema
     ) async throws -> (results: [OperationResult], zone: ZoneSummary?) {
         var modify = modify
-        if let spread = self.exchange.holder.spread,
+        if let spread = self.exchange.holder(of: place).spread,
             !modify.operations.allSatisfy(\.kind.isDelete)
         {
             let parts = SpreadParts(spread)
-            if let bounds = await self.sizeBounds(of: parts) {
+            if let bounds = await self.sizeBounds(of: parts, spread) {
                 modify.rules.databaseSizeMax = bounds[parts.number(of: place.database)]
             }
         }
@@ -230,7 +240,7 @@ struct ModifyService: Sendable {
                 isProduction: self.exchange.route.container.environment == .production,
                 growsSchema: self.exchange.kernel.settings.growsSchema(
                     in: self.exchange.route.container.environment),
-                storedTypes: storedTypes)
+                storedTypes: storedTypes, links: self.links(for: request, at: place))
             var compiled = request.operations.map { compiler.compile($0) }
             for (position, error) in refused { compiled[position] = .failure(error) }
             let missing = compiler.missing.filter { refused[$0.operation] == nil }
@@ -272,6 +282,12 @@ struct ModifyService: Sendable {
         }
     }
 
+    /// Nil where no operation needs a short GUID, or the place has none.
+    private func links(for request: ModifyRequest, at place: ZonePlace) -> ZoneLinks? {
+        guard request.operations.contains(where: { $0.drawnGUID != nil }) else { return nil }
+        return ZoneLinks(self.exchange.kernel.identities, of: place)
+    }
+
     /// What seals the encrypted fields of a request. Nil where it has none.
     private func sealer(
         _ request: ModifyRequest, _ schema: Schema, _ storedTypes: [String: String],
@@ -282,6 +298,8 @@ struct ModifyService: Sendable {
                 OperationCompiler.needsSealing($0, by: schema, storedTypes: storedTypes)
             })
         else { return nil }
+        // A stranger makes no key in somebody's database.
+        if self.exchange.isShared { _ = try await self.exchange.summary(of: place) }
         return try await self.exchange.kernel.keys.fieldSealer(of: place.database)
     }
 
@@ -442,8 +460,8 @@ struct ModifyService: Sendable {
     }
 
     private func modifyAnswer(
-        _ items: [Item], _ opened: OpenedFields, request: ModifyRequest, zone: ZoneSummary?,
-        at place: ZonePlace
+        _ items: [Item], _ opened: OpenedFields, _ shares: ShownShares, request: ModifyRequest,
+        zone: ZoneSummary?, at place: ZonePlace
     ) -> Bytes {
         var writer = JSONWriter(reserving: 1_024 * items.count)
         let links = self.exchange.assetLinks
@@ -457,8 +475,12 @@ struct ModifyService: Sendable {
                         let shape = operation.shape
                         if let error = ClientError(of: record, shape, opened, wasSaved: true) {
                             array.writeFailure(error, recordName: record.name)
+                        } else if shares.isGone(record) {
+                            // Saved, and deleted by somebody since.
+                            array.writeFailure(
+                                ClientError(RecordRefusal(.notFound)), recordName: record.name)
                         } else {
-                            array.writeRecord(record, shape, links, opened)
+                            array.writeRecord(record, shape, links, opened, shares)
                         }
                     case .deleted:
                         array.object {

@@ -13,19 +13,19 @@ struct OperationCompiler {
     let growsSchema: Bool
     /// Types of stored records, for operations that name none.
     let storedTypes: [String: String]
+    /// Makes the short GUIDs of a zone's records. Nil where nothing can be shared.
+    let links: ZoneLinks?
 
     /// The types and fields that would have to be added to the schema, and the operations that need
     /// them, in their order.
     private(set) var missing: [(operation: Int, type: RecordType)] = []
     private var operationCount = 0
 
-    /// The type of shares. Their fields have names that no schema could have.
-    static let shareType = "cloudkit.share"
-
     init(
         schema: Schema, reader: FieldReader, isProduction: Bool, growsSchema: Bool,
-        storedTypes: [String: String]
+        storedTypes: [String: String], links: ZoneLinks? = nil
     ) {
+        self.links = links
         self.growsSchema = growsSchema
         self.schema = schema
         self.reader = reader
@@ -37,9 +37,7 @@ struct OperationCompiler {
         _ operation: ModifyRequest.Operation
     ) -> Result<RecordOperation, ClientError> {
         defer { self.operationCount += 1 }
-        if operation.recordType == Self.shareType, !operation.kind.isDelete {
-            return .failure(ClientError(InputRefusal.sharingUnavailable))
-        }
+        if let share = operation.share { return self.compile(operation, share) }
         if let refusal = self.refusalOfType(operation) { return .failure(refusal) }
         do throws(FieldRefusal) {
             let (fields, cleared) = try self.fields(of: operation)
@@ -51,10 +49,58 @@ struct OperationCompiler {
                 RecordOperation(
                     operation.kind, recordName: operation.recordName,
                     recordType: operation.recordType, changeTag: operation.changeTag,
-                    fields: fields, clearedFields: cleared, parent: operation.parent))
+                    fields: fields, clearedFields: cleared, parent: operation.parent,
+                    drawnShortGUID: operation.drawnGUID.flatMap { self.links?.link(drawn: $0) }))
         } catch {
             return .failure(ClientError(error))
         }
+    }
+
+    /// A save of a share. Its fields have names that no schema could have.
+    private func compile(
+        _ operation: ModifyRequest.Operation, _ share: Result<ShareDraft, InputRefusal>
+    ) -> Result<RecordOperation, ClientError> {
+        do {
+            var draft = try share.get()
+            guard let links = self.links else { throw InputRefusal.nothingToShare }
+            draft.drawnLink = operation.drawnGUID.flatMap { links.link(drawn: $0) }
+            let (fields, cleared) = try self.shareFields(of: operation)
+            return .success(
+                RecordOperation(
+                    operation.kind, recordName: operation.recordName, recordType: ShareNames.type,
+                    changeTag: operation.changeTag, fields: fields, clearedFields: cleared,
+                    share: draft))
+        } catch { return .failure(ClientError(error)) }
+    }
+
+    private static let shareFields: [String: FieldType] = [
+        ShareNames.title: FieldType(.string), ShareNames.thumbnail: FieldType(.bytes),
+        ShareNames.kind: FieldType(.string),
+    ]
+
+    private func shareFields(
+        of operation: ModifyRequest.Operation
+    ) throws(FieldRefusal) -> (set: [Field], cleared: [String]) {
+        var set: [Field] = []
+        var cleared: [String] = []
+        guard let object = operation.fields else { return (set, cleared) }
+        for member in object {
+            guard let type = Self.shareFields[member.name] else {
+                if member.name.hasPrefix("cloudkit.") { throw .nameInvalid(field: member.name) }
+                throw .notDefined(
+                    field: member.name, recordType: ShareNames.type,
+                    isProduction: self.isProduction)
+            }
+            let value = try self.reader.value(
+                of: member.value, field: member.name, record: operation.recordName,
+                recordType: ShareNames.type, defined: type)
+            if let value {
+                set.append(Field(name: member.name, value: value))
+            } else {
+                cleared.append(member.name)
+            }
+        }
+        return (set, cleared)
     }
 
     /// A type that does not exist and will not is refused before its fields are read: nothing says
@@ -157,7 +203,7 @@ struct OperationCompiler {
     /// - Returns: what is wrong with a type that no schema can have.
     private mutating func note(_ type: String, holding fields: [Field]) -> ClientError? {
         if self.schema.type(named: type) == nil {
-            if type == "cloudKit.share" { return ClientError(InputRefusal.shareInLegacySpelling) }
+            if type == "cloudKit.share" { return ClientError(InputRefusal.nothingToShare) }
             guard NameRules.isIdentifier(type, limit: 255) else {
                 return ClientError(RecordRefusal(.typeUnknown, type))
             }
@@ -171,7 +217,7 @@ struct OperationCompiler {
     /// The refusal of an operation that needs what a closed schema lacks; nil where it lacks
     /// nothing.
     func refusal(of operation: RecordOperation) -> ClientError? {
-        guard !operation.kind.isDelete else { return nil }
+        guard !operation.kind.isDelete, operation.share == nil else { return nil }
         if let type = operation.recordType, self.schema.type(named: type) == nil {
             return ClientError(RecordRefusal(.typeUnknown, type))
         }

@@ -36,10 +36,13 @@ package enum InputRefusal: Error, Sendable, Hashable {
     case zoneNotFound
     case unknownShortGUID
     case usersQueried
-    case shareInLegacySpelling
-    case sharingUnavailable
-    /// A key of a zone asks for what no zone here can be. Subject: the key.
-    case zoneKeyUnavailable(String)
+    case sharesQueried
+    /// A share of what cannot be shared, or of nothing.
+    case nothingToShare
+    case recordShareUnavailable
+    case invitationUnavailable
+    /// A key asks for what no zone or share here can be. Subject: the key.
+    case keyUnavailable(String)
     case unknownTokenType
     case invalidTokenFormat
     case invalidMarker

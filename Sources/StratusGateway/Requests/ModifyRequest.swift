@@ -13,6 +13,10 @@ struct ModifyRequest {
         var parent: RecordOperation.ParentChange
         var fields: JSONObject?
         var shape: AnswerShape
+        /// 128 random bits for a short GUID; nil: the operation needs none.
+        var drawnGUID: UInt128?
+        /// What a save of a share says of it. Nil: the operation is about no share.
+        var share: Result<ShareDraft, InputRefusal>?
     }
 
     var zone: ZoneAddress
@@ -79,13 +83,22 @@ extension ModifyRequest.Operation {
                 ? .cleared
                 : .set(try Input(parent, at: "parent").requiredString("recordName"))
         }
-        // Nothing is shared here, so nothing would resolve one.
-        _ = try record.flag("createShortGUID")
+        if try record.flag("createShortGUID") == true, !kind.isDelete {
+            self.drawnGUID = draws.name()
+        }
         if let fields = record["fields"] {
             guard let object = fields.object else { throw .unexpectedInput(key: "fields") }
             self.fields = object
         }
         self.shape = try shape.overridden(by: item)
+        if ShareReader.isShare(self) { self.readShare(record, draws: &draws) }
+    }
+
+    private mutating func readShare(_ record: Input, draws: inout Draws) {
+        if self.drawnGUID == nil { self.drawnGUID = draws.name() }
+        do throws(InputRefusal) {
+            self.share = .success(try ShareReader(record: record).draft(of: self, draws: &draws))
+        } catch { self.share = .failure(error) }
     }
 
     private static func kind(_ word: String) -> RecordOperation.Kind? {

@@ -60,6 +60,10 @@ struct SubscriptionReader {
             throw ClientError(
                 .badRequest, "\(kind) subscriptions are not supported in the public database")
         }
+        guard self.scope != .shared else {
+            throw ClientError(
+                .badRequest, "\(kind) subscriptions are not supported in the shared database")
+        }
         guard input["query"] == nil else {
             throw ClientError(.badRequest, "a \(kind) subscription has no query")
         }

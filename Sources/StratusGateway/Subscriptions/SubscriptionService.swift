@@ -133,7 +133,7 @@ struct SubscriptionService: Sendable {
         let outcome = try await self.exchange.submit(
             .modifySubscriptions(
                 ModifySubscriptions(
-                    database: database, isShared: self.exchange.route.scope == .shared,
+                    database: database, isShared: self.exchange.isShared,
                     countMax: Self.countMax, operations: operations)),
             to: database, schema: Schema(), part: part
         ).outcome
@@ -154,7 +154,7 @@ struct SubscriptionService: Sendable {
         guard
             case .subscriptions(let found) = try await self.exchange.ask(
                 .subscriptions(
-                    database, isShared: self.exchange.route.scope == .shared,
+                    database, isShared: self.exchange.isShared,
                     names: ids), at: .database(database)),
             ids == nil || found.count == ids?.count
         else { throw RouteError.otherKind }

@@ -22,10 +22,11 @@ struct ZoneService: Sendable {
 
     /// `zones/list`: all of them in one answer.
     func list() async throws -> Bytes {
+        if self.exchange.isShared { return try await self.listShared() }
         var zones: [ZoneAnswer] = []
         if let database = self.exchange.holder.spread {
             zones = try await self.zones(of: database).map { .zone($0) }
-        } else if self.exchange.route.scope != .shared {
+        } else {
             zones = try await self.allZones(in: self.exchange.holder.database)
         }
         return self.zonesAnswer { array in
@@ -47,7 +48,9 @@ struct ZoneService: Sendable {
         let places = addresses.map { self.exchange.place($0) }
         let names = places.compactMap { $0?.zone.name }
         let found: [Result<ZoneAnswer, ClientError>]
-        if let database = self.exchange.holder.spread {
+        if self.exchange.isShared {
+            found = try await self.sharedZones(at: places.compactMap { $0 })
+        } else if let database = self.exchange.holder.spread {
             found = await self.zones(named: names, of: database)
         } else {
             found = try await self.zones(names: names, in: self.exchange.holder.database).map {
@@ -64,7 +67,10 @@ struct ZoneService: Sendable {
                 }
                 switch answer {
                 case .success(.zone(let zone)):
-                    array.writeZone(zone, id: place.zone, token: self.exchange.zoneToken(zone))
+                    array.writeZone(
+                        zone, id: place.zone,
+                        token: self.exchange.zoneToken(zone, in: place.zone),
+                        isShared: self.exchange.isShared)
                 case .success(.refused(let refusal)):
                     array.writeFailure(ClientError(refusal), zone: place.zone)
                 case .failure(let error): array.writeFailure(error, zone: place.zone)
@@ -93,13 +99,19 @@ struct ZoneService: Sendable {
                 throw InputRefusal.missingKey("zone")
             }
             let address = try ZoneAddress(given, key: "zoneID")
-            guard names.insert(address.name).inserted else {
+            // Of two owners each may have a zone of the name.
+            let owner = self.exchange.isShared ? address.owner ?? "" : ""
+            guard names.insert(owner + "/" + address.name).inserted else {
                 throw InputRefusal.repeatedZone(address.name)
             }
             let place = self.exchange.place(address)
             var refusal = place == nil ? ClientError(ZoneRefusal.notFound) : nil
             if kind == .create, let key = Self.unavailableKey(of: item["zone"]) {
-                refusal = ClientError(InputRefusal.zoneKeyUnavailable(key))
+                refusal = ClientError(InputRefusal.keyUnavailable(key))
+            }
+            if kind == .create, self.exchange.isShared {
+                refusal = ClientError(
+                    .badRequest, "zones are created in the private database of their owner")
             }
             requests.append((address, place, refusal))
             guard refusal == nil else { continue }
@@ -107,7 +119,10 @@ struct ZoneService: Sendable {
                 ModifyZones.Operation(
                     kind, zone: address.name, drawnIncarnation: draws.incarnation()))
         }
-        let results = try await self.modify(operations)
+        let results =
+            self.exchange.isShared
+            ? await self.leave(requests.compactMap { $0.refusal == nil ? $0.place : nil })
+            : try await self.modify(operations)
         var next = results.makeIterator()
         return self.zonesAnswer { array in
             for (address, place, refusal) in requests {
@@ -206,7 +221,7 @@ struct ZoneService: Sendable {
         return zones
     }
 
-    private func zonesAnswer(_ elements: (inout JSONWriter) -> Void) -> Bytes {
+    func zonesAnswer(_ elements: (inout JSONWriter) -> Void) -> Bytes {
         var writer = JSONWriter()
         writer.object {
             $0.key("zones")
@@ -218,14 +233,19 @@ struct ZoneService: Sendable {
 
 extension JSONWriter {
     /// A live zone, with what clients read its capabilities from.
-    mutating func writeZone(_ zone: ZoneSummary, id: ZoneID, token: String?) {
+    ///
+    /// - Parameter isShared: with the reader, who cannot share it again.
+    mutating func writeZone(
+        _ zone: ZoneSummary, id: ZoneID, token: String?, isShared: Bool = false
+    ) {
+        let mayBeShared = !zone.isDefault && !isShared
         self.object {
             $0.key("zoneID")
             $0.writeZoneID(id)
             if let token { $0.member("syncToken", token) }
             $0.member("atomic", !zone.isDefault)
-            $0.member("isEligibleForZoneShare", !zone.isDefault)
-            $0.member("isEligibleForHierarchicalShare", !zone.isDefault)
+            $0.member("isEligibleForZoneShare", mayBeShared)
+            $0.member("isEligibleForHierarchicalShare", mayBeShared)
             $0.member("deleted", false)
         }
     }

@@ -32,6 +32,9 @@ package protocol Authenticator: Sendable {
     func listener(
         _ registration: Device.Registration
     ) async throws -> (principal: Principal, isRestricted: Bool)?
+
+    /// Whether people may use what this user shares: not while the owner is restricted or disabled.
+    func maySharesBeUsed(of owner: String, in container: ContainerReference) async throws -> Bool
 }
 
 extension Authenticator {
@@ -44,6 +47,10 @@ extension Authenticator {
     }
 
     package var epoch: CredentialEpoch? { nil }
+
+    package func maySharesBeUsed(
+        of owner: String, in container: ContainerReference
+    ) async throws -> Bool { true }
 
     package func listener(
         _ registration: Device.Registration

@@ -27,6 +27,8 @@ package final class CredentialAuthenticator: Authenticator {
     private let containers: CredentialCache<ContainerReference, Credentials>
     private let sessions: CredentialCache<SessionName, Standing?>
     private let users: CredentialCache<UserName, ContainerUser?>
+    /// Whether the accounts of people who share something are active.
+    private let owners: CredentialCache<AccountID, Bool>
     private let likelyVariants = Mutex<[String: SignedRequest.Variant]>([:])
     /// Hashes of tokens that containers have, because hashing one costs as much as all other work
     /// on an API token.
@@ -92,6 +94,7 @@ package final class CredentialAuthenticator: Authenticator {
         self.containers = CredentialCache(world: world, countMax: 4_096, epoch: epoch)
         self.sessions = CredentialCache(world: world, epoch: epoch)
         self.users = CredentialCache(world: world, epoch: epoch)
+        self.owners = CredentialCache(world: world, epoch: epoch)
     }
 
     /// This node changed something itself.
@@ -99,6 +102,7 @@ package final class CredentialAuthenticator: Authenticator {
         self.containers.forgetAll()
         self.sessions.forgetAll()
         self.users.forgetAll()
+        self.owners.forgetAll()
         self.opened.withLock { $0 = [:] }
     }
 
@@ -572,6 +576,17 @@ package final class CredentialAuthenticator: Authenticator {
                 kind: registration.isServerKey ? .serverKey : .user, userRecordName: name,
                 roles: user?.roles ?? []), user?.isRestricted ?? false
         )
+    }
+
+    package func maySharesBeUsed(
+        of owner: String, in container: ContainerReference
+    ) async throws(RouteError) -> Bool {
+        guard let user = try await self.user(owner, in: container) else { return true }
+        if user.isRestricted { return false }
+        guard let account = user.account else { return true }
+        return try await self.owners.value(account) { () async throws(RouteError) in
+            try await self.accounts.account(account)?.status == .active
+        }
     }
 
     private func user(_ recordName: String, in container: ContainerReference)

@@ -1,0 +1,111 @@
+import StratusCluster
+import StratusHTTP
+import StratusModel
+import StratusRecords
+
+/// The feed of the shared database.
+///
+/// The caller's list says which zones there are. Each is asked where it lies how far it has come, and
+/// what differs from the incoming token has changed. A zone that was left, or that the caller may
+/// not use any more, is a deleted one. A partition that does not answer is passed over: its zones
+/// are told of once it does.
+extension FeedService {
+    private struct SharedChange {
+        var zone: ZoneID
+        /// Nil: it is gone.
+        var summary: ZoneSummary?
+        /// From where nothing is missed.
+        var since: FeedPosition?
+    }
+
+    /// `changes/database` of the shared database, and `zones/changes`.
+    ///
+    /// - Parameter token: nil: from nothing. Empty: no changes, and the feed's end.
+    func sharedChanges(
+        after token: String?, as kind: FeedToken.Kind, limit: Int
+    ) async throws -> Bytes {
+        let place = self.exchange.feedPlace(nil, self.exchange.holder.owner)
+        var known = SharedToken(kind)
+        if let token, !token.isEmpty {
+            known = try SharedToken(
+                kind, text: token, at: place, openedWith: self.exchange.cipher)
+        }
+        let listed = try await self.exchange.sharedList()
+        var changes = Self.changes(listed, after: known)
+        let moreComing = token != "" && changes.count > limit
+        if moreComing { changes.removeLast(changes.count - limit) }
+        for change in changes { known[change.zone] = change.summary?.position }
+        if token == "" { changes = [] }
+        return self.written(
+            changes, as: kind, token: known.text(at: place, sealedWith: self.exchange.cipher),
+            moreComing: moreComing)
+    }
+
+    /// What is another than a token says, in the order of owners and names.
+    private static func changes(
+        _ listed: [Exchange.ListedZone], after known: SharedToken
+    ) -> [SharedChange] {
+        var changes: [SharedChange] = []
+        var there: Set<ZoneID> = []
+        for zone in listed {
+            let id = zone.place.zone
+            switch zone.standing {
+            case .closed: continue
+            case .away: there.insert(id)
+            case .open(let summary):
+                there.insert(id)
+                let before = known[id]
+                guard before != summary.position else { continue }
+                let isSame = before?.incarnation == summary.incarnation
+                changes.append(
+                    SharedChange(zone: id, summary: summary, since: isSame ? before : nil))
+            }
+        }
+        for id in known.zones.keys where !there.contains(id) {
+            changes.append(SharedChange(zone: id))
+        }
+        return changes.sorted { SharedToken.precedes($0.zone, $1.zone) }
+    }
+
+    private func written(
+        _ changes: [SharedChange], as kind: FeedToken.Kind, token: String, moreComing: Bool
+    ) -> Bytes {
+        var writer = JSONWriter()
+        writer.object {
+            $0.key("zones")
+            $0.array { array in
+                for change in changes { self.write(change, as: kind, to: &array) }
+            }
+            $0.member(kind == .meta ? "metaSyncToken" : "syncToken", token)
+            $0.member("moreComing", moreComing)
+        }
+        return writer.finish()
+    }
+
+    private func write(
+        _ change: SharedChange, as kind: FeedToken.Kind, to writer: inout JSONWriter
+    ) {
+        if kind == .meta {
+            if let summary = change.summary {
+                writer.writeZone(
+                    summary, id: change.zone,
+                    token: self.exchange.zoneToken(summary, in: change.zone), isShared: true)
+            } else {
+                writer.writeDeletedZone(change.zone)
+            }
+            return
+        }
+        writer.object {
+            $0.key("zoneID")
+            $0.writeZoneID(change.zone)
+            if let summary = change.summary {
+                let start = FeedPosition(incarnation: summary.incarnation, tag: ChangeTag(0))
+                $0.member(
+                    "syncToken", self.exchange.token(change.since ?? start, in: change.zone))
+            } else {
+                $0.member("syncToken", "")
+            }
+            $0.member("deleted", change.summary == nil)
+        }
+    }
+}
