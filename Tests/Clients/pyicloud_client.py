@@ -51,6 +51,15 @@ PRIVATE_LENIENT = CloudKitContainerClient(
 )
 
 
+def somebody_else(database):
+    """A client of another user. Shares have dates that the client's strict mode does not model."""
+    return CloudKitContainerClient(
+        f"{URL}/database/1/{CONTAINER}/development/{database}",
+        requests.Session(),
+        {"ckAPIToken": API_TOKEN, "ckWebAuthToken": "stratus-user-2", "getCurrentSyncToken": True},
+    )
+
+
 def operation(kind, name, tag=None, **fields):
     return CKModifyOperation(
         operationType=kind,
@@ -283,6 +292,82 @@ def a_file_is_uploaded_saved_and_read_back():
     assert cover.size == len(data), cover
     assert PRIVATE.download_asset_bytes(cover.downloadURL) == data
     assert b"".join(PRIVATE.download_asset_stream(cover.downloadURL)) == data
+
+
+@step
+def a_zone_is_shared_and_somebody_else_accepts():
+    name = somebody_else("public").raw_post("/users/caller", {})["userRecordName"]
+    share = PRIVATE_LENIENT.raw_post(
+        "/records/modify",
+        {
+            "zoneID": {"zoneName": ZONE_NAME},
+            "operations": [
+                {
+                    "operationType": "create",
+                    "record": {
+                        "recordType": "cloudkit.share",
+                        "recordName": "cloudkit.zoneshare",
+                        "participants": [
+                            {
+                                "permission": "READ_WRITE",
+                                "userIdentity": {"userRecordName": name},
+                            }
+                        ],
+                    },
+                }
+            ],
+        },
+    )["records"][0]
+    guids = {"shortGUIDs": [{"value": share["shortGUID"]}]}
+    result = somebody_else("public").raw_post("/records/accept", guids)["results"][0]
+    assert result["participantStatus"] == "ACCEPTED", result
+    zones = somebody_else("shared").zones_list().zones
+    assert [zone.zoneID.zoneName for zone in zones] == [ZONE_NAME], zones
+    STATE["shared"] = CKZoneIDReq(
+        zoneName=ZONE_NAME, ownerRecordName=zones[0].zoneID.ownerRecordName
+    )
+
+
+@step
+def somebody_else_reads_and_writes_the_shared_zone():
+    shared, zone = somebody_else("shared"), STATE["shared"]
+    saved = shared.modify(
+        operations=[operation("create", "from-2", title=("STRING", "Low Tide"))], zone_id=zone
+    )
+    assert saved.records[0].recordName == "from-2" and saved.syncToken
+    found = shared.lookup(["from-2", "cloudkit.zoneshare"], zone_id=zone).records
+    assert found[0].fields["title"].unwrap().value == "Low Tide"
+    assert [person.type for person in found[1].participants] == ["OWNER", "USER"], found[1]
+    assert found[1].currentUserParticipant.acceptanceStatus == "ACCEPTED"
+    assert PRIVATE.lookup(["from-2"], zone_id=ZONE).records[0].recordName == "from-2"
+    request = CKZoneChangesZoneReq(
+        zoneID=CKZoneID(zoneName=ZONE_NAME, ownerRecordName=zone.ownerRecordName)
+    )
+    names = [
+        record.recordName
+        for page in shared.iter_changes(zone_req=request, results_limit=3)
+        for record in page.records
+    ]
+    assert "from-2" in names and "cloudkit.zoneshare" in names, names
+    answer = shared.database_changes()
+    assert [zone.zoneID.zoneName for zone in answer.zones] == [ZONE_NAME]
+    assert shared.database_changes(sync_token=answer.syncToken).zones == []
+
+
+@step
+def who_is_removed_finds_no_zone():
+    end = {"operationType": "forceDelete", "record": {"recordName": "cloudkit.zoneshare"}}
+    gone = PRIVATE.raw_post(
+        "/records/modify", {"zoneID": {"zoneName": ZONE_NAME}, "operations": [end]}
+    )
+    assert gone["records"][0]["deleted"] is True, gone
+    try:
+        somebody_else("shared").lookup(["from-2"], zone_id=STATE["shared"])
+    except CloudKitApiError as error:
+        assert "ZONE_NOT_FOUND" in str(error.payload or error), error
+    else:
+        raise AssertionError("still there")
+    assert somebody_else("shared").zones_list().zones == []
 
 
 def main():
