@@ -100,9 +100,8 @@ struct ShareService: Sendable {
 
     private func result(_ guid: String, accepts: Bool) async -> Result<Found, ClientError> {
         do {
-            guard let link = ShareLink(text: guid), let database = self.database(of: link) else {
-                return .failure(Self.unknown)
-            }
+            guard let link = ShareLink(text: guid) else { return .failure(Self.unknown) }
+            let database = self.database(of: link)
             if accepts, !(try await self.accept(link, in: database)) {
                 return .failure(Self.unknown)
             }
@@ -115,14 +114,15 @@ struct ShareService: Sendable {
         }
     }
 
-    /// The part of the owner's database that a link leads to: every link leads to one.
-    private func database(of link: ShareLink) -> DatabaseID? {
+    /// The part of the owner's database that a link leads to. Every link leads to one, so that
+    /// one that nobody made takes as long as any other: no part beyond the last knows of it either.
+    private func database(of link: ShareLink) -> DatabaseID {
         let container = self.exchange.route.container
         let place = self.exchange.kernel.identities.shareLinks(of: container).open(link)
         let database = self.exchange.holder.layout.privateDatabase(of: place.owner, in: container)
         let count = database.isSpread ? database.bucketCount : 0
-        guard place.part <= count else { return nil }
-        return database.part(place.part == 0 ? nil : place.part - 1)
+        let isHome = place.part == 0 || place.part > count
+        return database.part(isHome ? nil : place.part - 1)
     }
 
     /// The caller joins, and the caller's own list has the zone before the answer leaves. If it
