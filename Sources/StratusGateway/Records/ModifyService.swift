@@ -20,10 +20,14 @@ struct ModifyService: Sendable {
         var draws = self.exchange.draws()
         let request = try ModifyRequest(input, limits: self.exchange.kernel.limits, draws: &draws)
         let place = try self.exchange.requiredPlace(request.zone)
-        if self.exchange.isShared, let denial = try await self.exchange.denial(at: place) {
-            return self.modifyAnswer(
-                request.operations.map { _ in .refused(denial) }, .none, .none, request: request,
-                zone: nil, at: place)
+        if self.exchange.isShared {
+            if let denial = try await self.exchange.denial(at: place) {
+                return self.modifyAnswer(
+                    request.operations.map { _ in .refused(denial) }, .none, .none,
+                    request: request, zone: nil, at: place)
+            }
+            // A stranger makes no key in somebody's database, and writes nothing into its log.
+            _ = try await self.exchange.summary(of: place)
         }
         let isAtomic = try self.isAtomic(request.atomic, in: place)
         let batch = try await self.compile(request, at: place, isAtomic: isAtomic)
@@ -83,6 +87,8 @@ struct ModifyService: Sendable {
             }
             return self.modifyAnswer(items, opened, shares, request: request, zone: zone, at: place)
         } catch {
+            // Who was removed meanwhile is told that, whatever became of the request.
+            if self.exchange.isShared, ClientError(error).code == .zoneNotFound { throw error }
             // What the answer needs cannot be read. "Nothing was done" would be wrong by now.
             guard Self.hasCommitted(results) else { throw error }
             throw RouteError.outcomeUnknown
@@ -298,8 +304,6 @@ struct ModifyService: Sendable {
                 OperationCompiler.needsSealing($0, by: schema, storedTypes: storedTypes)
             })
         else { return nil }
-        // A stranger makes no key in somebody's database.
-        if self.exchange.isShared { _ = try await self.exchange.summary(of: place) }
         return try await self.exchange.kernel.keys.fieldSealer(of: place.database)
     }
 

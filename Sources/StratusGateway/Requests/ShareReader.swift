@@ -36,9 +36,10 @@ struct ShareReader {
                 try Input(element, at: "participants"), draws: &draws)
             switch invitation.role {
             // The owner stays, whatever a list says, and public users go by `REMOVED` only.
-            case .owner: continue
-            case .publicUser where !invitation.isRemoved: continue
-            case .administrator, .publicUser, .user, nil: draft.invitations.append(invitation)
+            case .owner where invitation.identity == nil: continue
+            case .publicUser where !invitation.isRemoved && invitation.participantID != 0: continue
+            case .owner, .administrator, .publicUser, .user, nil:
+                draft.invitations.append(invitation)
             }
             guard draft.invitations.count <= ShareDraft.invitationCountMax else {
                 throw .tooMany(
@@ -115,7 +116,7 @@ struct ShareReader {
         _ input: Input, _ key: String, mayBeNone: Bool
     ) throws(InputRefusal) -> SharePermission? {
         switch try input.string(key) {
-        case nil: nil
+        case nil, "UNKNOWN": nil
         case "NONE" where mayBeNone: SharePermission.none
         case "READ_ONLY": .readOnly
         case "READ_WRITE": .readWrite
@@ -154,7 +155,9 @@ enum ParticipantID {
     /// 0 for text that is nobody's.
     static func number(_ text: String) -> UInt128 {
         let groups = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return 0 }
+        guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12],
+            groups.allSatisfy({ $0.allSatisfy(\.isHexDigit) })
+        else { return 0 }
         return UInt128(groups.joined(), radix: 16) ?? 0
     }
 }

@@ -104,6 +104,8 @@ extension Exchange {
     struct ListedZone: Sendable {
         var place: ZonePlace
         var incarnation: ZoneIncarnation
+        /// The turn of the list in which the caller came to it.
+        var turn: UInt64
         var standing: SharedStanding
     }
 
@@ -114,7 +116,9 @@ extension Exchange {
             let id = ZoneID(name: zone.name.zone, owner: zone.name.owner)
             guard let place = self.sharedPlace(id) else { continue }
             zones.append(
-                ListedZone(place: place, incarnation: zone.incarnation, standing: .closed))
+                ListedZone(
+                    place: place, incarnation: zone.incarnation, turn: zone.turn,
+                    standing: .closed))
         }
         // A partition says of so many zones at once.
         for start in stride(from: 0, to: zones.count, by: Self.standingCountMax) {

@@ -10,10 +10,12 @@ import StratusRecords
 /// not use any more, is a deleted one. A partition that does not answer is passed over: its zones
 /// are told of once it does.
 extension FeedService {
-    private struct SharedChange {
+    fileprivate struct SharedChange {
         var zone: ZoneID
         /// Nil: it is gone.
         var summary: ZoneSummary?
+        /// The turn of the caller's list in which the caller came to it.
+        var turn: UInt64 = 0
         /// From where nothing is missed.
         var since: FeedPosition?
     }
@@ -32,9 +34,13 @@ extension FeedService {
         }
         let listed = try await self.exchange.sharedList()
         var changes = Self.changes(listed, after: known)
-        let moreComing = token != "" && changes.count > limit
+        var all = known
+        for change in changes { all.note(change) }
+        // Where no token has room for all of it, all of it is told at once: a token that forgets
+        // would lead from page to page for ever.
+        let moreComing = token != "" && changes.count > limit && all.hasRoom
         if moreComing { changes.removeLast(changes.count - limit) }
-        for change in changes { known[change.zone] = change.summary?.position }
+        for change in changes { known.note(change) }
         if token == "" { changes = [] }
         return self.written(
             changes, as: kind, token: known.text(at: place, sealedWith: self.exchange.cipher),
@@ -55,10 +61,16 @@ extension FeedService {
             case .open(let summary):
                 there.insert(id)
                 let before = known[id]
-                guard before != summary.position else { continue }
-                let isSame = before?.incarnation == summary.incarnation
+                let now = SharedToken.Place(position: summary.position, turn: zone.turn)
+                guard before != now else { continue }
+                // Whoever left and came again has dropped the zone, and begins anew.
+                let isSame =
+                    before?.turn == zone.turn
+                    && before?.position.incarnation == summary.incarnation
                 changes.append(
-                    SharedChange(zone: id, summary: summary, since: isSame ? before : nil))
+                    SharedChange(
+                        zone: id, summary: summary, turn: zone.turn,
+                        since: isSame ? before?.position : nil))
             }
         }
         for id in known.zones.keys where !there.contains(id) {
@@ -107,5 +119,12 @@ extension FeedService {
             }
             $0.member("deleted", change.summary == nil)
         }
+    }
+}
+
+extension SharedToken {
+    /// What the client knows once it was told of a change.
+    fileprivate mutating func note(_ change: FeedService.SharedChange) {
+        self[change.zone] = change.summary.map { Place(position: $0.position, turn: change.turn) }
     }
 }

@@ -60,25 +60,49 @@ struct ShareService: Sendable {
         ).map { element throws(InputRefusal) in try Asked(element) }
         try self.count(asked.count)
         var results: [String: Result<Found, ClientError>] = [:]
-        for guid in asked.map(\.guid) where results[guid] == nil {
-            results[guid] = await self.result(guid, accepts: accepts)
-        }
-        if asked.count == 1, case .failure(let error)? = results[asked[0].guid],
-            error.code == .notFound
-        {
-            throw error
-        }
         var writer = JSONWriter()
-        writer.object {
-            $0.key("results")
-            $0.array { array in
-                for ask in asked {
-                    guard let result = results[ask.guid] else { continue }
-                    array.object { self.write(result, of: ask, to: &$0) }
-                }
+        var restedAt = 0
+        writer.beginObject()
+        writer.key("results")
+        writer.beginArray()
+        for ask in asked {
+            var result = Result<Found, ClientError>.failure(Self.later)
+            // What has no room is asked for again. Nobody has joined what is not answered.
+            if writer.count < Self.answerSizeMax {
+                result = await self.known(ask.guid, accepts: accepts, &results)
+            }
+            if asked.count == 1, case .failure(let error) = result, error.code == .notFound {
+                throw error
+            }
+            writer.object { self.write(result, of: ask, to: &$0) }
+            // Whatever has come in meanwhile is done first.
+            if writer.count - restedAt >= Self.pieceSize {
+                restedAt = writer.count
+                await Task.yield()
             }
         }
+        writer.endArray()
+        writer.endObject()
         return writer.finish()
+    }
+
+    /// Bytes of an answer behind which no share is rendered any more: the record of a share may
+    /// hold a picture of nearly a megabyte.
+    private static let answerSizeMax = 4 << 20
+    /// The bytes that are written before the loop does something else.
+    private static let pieceSize = 256 << 10
+
+    private static let later = ClientError(
+        .tryAgainLater, "the answer is full, ask for this link again", retryAfter: 1)
+
+    /// A link that is asked for twice is looked for once.
+    private func known(
+        _ guid: String, accepts: Bool, _ results: inout [String: Result<Found, ClientError>]
+    ) async -> Result<Found, ClientError> {
+        if let known = results[guid] { return known }
+        let result = await self.result(guid, accepts: accepts)
+        results[guid] = result
+        return result
     }
 
     private func count(_ count: Int) throws(ClientError) {
@@ -102,11 +126,15 @@ struct ShareService: Sendable {
         do {
             guard let link = ShareLink(text: guid) else { return .failure(Self.unknown) }
             let database = self.database(of: link)
-            if accepts, !(try await self.accept(link, in: database)) {
+            // Only what is there is accepted: a stranger writes nothing into anybody's log.
+            guard var found = try await self.find(link, in: database) else {
                 return .failure(Self.unknown)
             }
-            guard let found = try await self.find(link, in: database) else {
-                return .failure(Self.unknown)
+            if accepts {
+                guard try await self.accept(link, in: database),
+                    let joined = try await self.find(link, in: database)
+                else { return .failure(Self.unknown) }
+                found = joined
             }
             return .success(found)
         } catch {
@@ -130,7 +158,6 @@ struct ShareService: Sendable {
     ///
     /// - Returns: false: the link is not for the caller.
     private func accept(_ link: ShareLink, in database: DatabaseID) async throws -> Bool {
-        if try await self.exchange.isClosed(ownedBy: database.owner) { return false }
         var command = JoinShare()
         command.database = database
         command.link = link

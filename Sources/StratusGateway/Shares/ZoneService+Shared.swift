@@ -47,11 +47,17 @@ extension ZoneService {
         return answers
     }
 
-    /// Leaves zones, one after the other. Nothing of the zones themselves changes.
+    /// Leaves zones, one after the other. Nothing of the zones themselves changes. Each is asked
+    /// first: where the caller has no part, nothing is written into anybody's log.
     func leave(_ places: [ZonePlace]) async -> [Result<ZoneResult, ClientError>] {
         var results: [Result<ZoneResult, ClientError>] = []
-        for place in places {
+        for (place, standing) in zip(places, await self.exchange.standings(of: places)) {
             do {
+                switch standing {
+                case .closed: throw InputRefusal.zoneNotFound
+                case .away(let error): throw error
+                case .open: break
+                }
                 await self.exchange.noteLeft(try await self.exchange.leave(place), of: place)
                 results.append(.success(.deleted))
             } catch { results.append(.failure(ClientError(error))) }

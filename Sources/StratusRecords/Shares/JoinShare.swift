@@ -53,8 +53,7 @@ package struct JoinShare: DatabaseOperation, Equatable {
             change.add(id, row)
             change.accept(id, as: asker.userRecordName, self.name)
             edit.share = change
-            try edit.restampShare(
-                by: asker.userRecordName, from: self.deviceID, over: rows.view)
+            try edit.restampShare(from: self.deviceID, over: rows.view)
         case .stranger:
             guard found.row.publicCount < ShareDecision.publicCountMax else {
                 return .failure(

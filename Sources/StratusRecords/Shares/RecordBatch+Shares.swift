@@ -49,6 +49,13 @@ extension RecordBatch {
         return result
     }
 
+    /// Whether a record of this zone is a share. No other record hangs on one: ending it must not
+    /// depend on what somebody has saved, nor take anything with it.
+    func isShare(_ name: String) -> Bool {
+        name == ShareNames.zoneWide && self.modify.database.scope == .private
+            && !self.edit.id.isDefault
+    }
+
     private func checkShare(_ operation: RecordOperation, _ draft: ShareDraft) -> RecordRefusal? {
         let missing = RecordRefusal(.shareRootMissing)
         let isWhole = operation.recordName == ShareNames.zoneWide
@@ -128,19 +135,19 @@ extension ZoneEdit {
         change.add(share.participant, row)
         change.remove(share.participant)
         self.share = change
-        if row.role == .user { try self.restampShare(by: user, from: device, over: rows) }
+        if row.role == .user { try self.restampShare(from: device, over: rows) }
         return change.note(.left, of: self.zone, named: self.id.name)
     }
 
     /// Saves the share's record as it is, because its private people have changed: whoever follows
-    /// the zone's feed hears of it.
-    mutating func restampShare(
-        by user: String, from device: String, over rows: RowView
-    ) throws(StoreError) {
+    /// the zone's feed hears of it. The record names who saved it last and not who came or left:
+    /// others are shown it who may not know of them.
+    mutating func restampShare(from device: String, over rows: RowView) throws(StoreError) {
         guard var record = try self.record(ShareNames.zoneWide, over: rows) else { return }
         record.tag = self.nextTag
         record.modified = ChangeStamp(
-            milliseconds: self.milliseconds, userRecordName: user, deviceID: device)
+            milliseconds: self.milliseconds, userRecordName: record.modified.userRecordName,
+            deviceID: device)
         var writer = ByteWriter(reserving: 512)
         writer.write(recordBody: record)
         try self.save(

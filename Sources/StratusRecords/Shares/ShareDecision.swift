@@ -93,9 +93,12 @@ struct ShareDecision {
             if entry.role == .administrator, !entry.isRemoved {
                 throw ShareRefused(.roleUnavailable)
             }
-            guard let id = self.participant(of: entry) else {
+            if entry.role == .owner { throw ShareRefused(.participantUnknown) }
+            guard let id = try self.participant(of: entry) else {
                 // A client that lists whom this very save drops does not invite them again.
                 if entry.isRemoved || self.isDropped(entry) { continue }
+                // Nobody is invited as somebody who comes by the link.
+                if entry.role == .publicUser { throw ShareRefused(.participantUnknown) }
                 mentioned.insert(try self.add(entry))
                 continue
             }
@@ -116,11 +119,18 @@ struct ShareDecision {
 
     private func isOwner(_ entry: ShareInvitation) -> Bool {
         entry.participantID == self.row.ownerID && entry.participantID != 0
-            || entry.role == .owner || entry.identity == .user(self.owner)
+            || entry.identity == .user(self.owner)
+            || (entry.role == .owner && entry.identity == nil)
     }
 
-    private func participant(of entry: ShareInvitation) -> UInt128? {
-        if self.content.people[entry.participantID] != nil { return entry.participantID }
+    private func participant(of entry: ShareInvitation) throws(ShareRefused) -> UInt128? {
+        if let known = self.content.people[entry.participantID] {
+            // An entry that means two people means neither.
+            if case .user(let name)? = entry.identity, !known.isMeant(by: .user(name)) {
+                throw ShareRefused(.participantUnknown)
+            }
+            return entry.participantID
+        }
         guard let identity = entry.identity else { return nil }
         // Of several the least, so that every replica finds the same.
         return self.content.people.filter { $0.value.isMeant(by: identity) }.keys.min()

@@ -324,7 +324,9 @@ extension RecordBatch {
         of record: Record, _ existing: Record?, over rows: RowView
     ) throws(StoreError) -> RecordRefusal? {
         guard let parent = record.parent, parent != existing?.parent else { return nil }
-        if parent == record.name { return RecordRefusal(.parentMissing, parent) }
+        if parent == record.name || self.isShare(parent) {
+            return RecordRefusal(.parentMissing, parent)
+        }
         // In another bucket: whoever sent the command has looked.
         if self.edit.leaves(parent) { return nil }
         guard try self.isVisible(parent, over: rows) else {
@@ -364,6 +366,9 @@ extension RecordBatch {
         for reference in added {
             guard NameRules.isReferenceTarget(reference.target, limit: RecordState.nameLengthMax)
             else { return RecordRefusal(.nameInvalid, reference.target) }
+            if self.isShare(reference.target) {
+                return RecordRefusal(.referenceTargetMissing, reference.target)
+            }
             if self.edit.leaves(reference.target) {
                 if granted[reference] == nil {
                     return RecordRefusal(.notReserved, reference.target)

@@ -18,8 +18,11 @@ import Testing
         for number in 0..<zones {
             let digits = String(number, radix: 16)
             let owner = "_" + String(repeating: "0", count: 32 - digits.count) + digits
-            token[ZoneID(name: "Shelves", owner: owner)] = FeedPosition(
-                incarnation: ZoneIncarnation(UInt64(number) << 50), tag: ChangeTag(UInt64(number)))
+            token[ZoneID(name: "Shelves", owner: owner)] = SharedToken.Place(
+                position: FeedPosition(
+                    incarnation: ZoneIncarnation(UInt64(number) << 50),
+                    tag: ChangeTag(UInt64(number))),
+                turn: UInt64(number) << 9)
         }
         return token
     }
@@ -76,6 +79,7 @@ import Testing
         #expect(text.utf8.count < 2 * SharedToken.sizeMax)
         let read = try Self.read(text)
         #expect(read.zones.count > 150 && read.zones.count < 1_000)
-        for (zone, position) in read.zones { #expect(many[zone] == position) }
+        for (zone, place) in read.zones { #expect(many[zone] == place) }
+        #expect(!many.hasRoom && read.hasRoom)
     }
 }
