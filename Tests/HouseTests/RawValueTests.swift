@@ -11,7 +11,6 @@ import Testing
         "Account.swift": [
             "self.status": "account status", "self.verification": "verification",
         ],
-        "AssetRowFaults.swift": ["fault.kind": "-an answer, never stored"],
         "Audience.swift": [
             "change.reason": "-bits", "finding.kind": "-an answer, never stored",
             "finding.verdict": "-an answer, never stored",
@@ -78,7 +77,7 @@ import Testing
         ],
         "RecordOutcomeCoding.swift": [
             "operation": "record command", "refusal": "zone refusal",
-            "refusal.reason": "record refusal", "replaced": "replaced body",
+            "refusal.reason": "record refusal",
             "result": "subscription result",
         ],
         "RecordQueryCoding.swift": [

@@ -6,6 +6,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Synchronization
@@ -58,13 +59,12 @@ import WireScenarios
             _ command: Command, to address: PartitionAddress, deadline: MonotonicTime,
             mayRunLater: Bool
         ) async throws(RouteError) -> Outcome {
-            let records =
-                command.kind == .records
-                ? try? RecordCommand(decoding: command.body, container: command.container) : nil
+            let operation =
+                command.kind == .records ? RecordState.operations.operation(in: command) : nil
             var namesBody = true
-            switch records {
-            case .pinAsset(let pin): self.pins.withLock { $0.append(pin) }
-            case .replaceBody(let replace): self.replacements.withLock { $0.append(replace) }
+            switch operation {
+            case let pin as PinAsset: self.pins.withLock { $0.append(pin) }
+            case let replace as ReplaceBody: self.replacements.withLock { $0.append(replace) }
             default: namesBody = false
             }
             if namesBody {
@@ -176,6 +176,12 @@ import WireScenarios
             }
             self.gateway = Gateway(kernel(router), GatewayNeeds(assets: kit))
             self.transfers = Gateway(kernel(self.doubting), GatewayNeeds(assets: kit))
+        }
+
+        /// The asset as the rows of its partition have it.
+        func stored(_ asset: AssetID, in database: DatabaseID) async throws -> StoredAsset? {
+            try await PartitionClient(self.router, in: self.world).ask(
+                AssetAsk(database) { $0.asset = asset }, at: .database(database), as: .system())
         }
 
         deinit { self.workers.stop() }
@@ -549,9 +555,10 @@ import WireScenarios
         let saved = try await town.save(file)
         #expect(saved["serverErrorCode"] == nil, "\(saved)")
         let pins = town.doubting.pins.withLock { $0 }
-        #expect(pins.map { $0.storers.map(\.at) } == [[.zero], [LogIndex(9)], [LogIndex(9)]])
+        #expect(
+            pins.map { $0.stored.storers.map(\.at) } == [[.zero], [LogIndex(9)], [LogIndex(9)]])
         // It stays the same body, under another identity each time.
-        #expect(Set(pins.map(\.body)).count == 1)
+        #expect(Set(pins.map(\.stored.body)).count == 1)
     }
 
     @Test func `an upload whose storers are never counted is answered 503`() async throws {

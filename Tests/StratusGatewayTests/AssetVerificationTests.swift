@@ -5,6 +5,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Synchronization
 import Testing
@@ -18,13 +19,17 @@ import Testing
         container: "iCloud.org.example.other", environment: .development)
 
     private func pin(_ number: UInt128, chunks: Int, in database: DatabaseID) -> PinAsset {
-        PinAsset(
-            database: database, upload: UploadID(number), asset: AssetID(number),
-            body: BodyID(number),
-            fileChecksum: "sum", size: UInt64(chunks) * UInt64(AssetLimits.chunkSizeDefault),
-            chunkSize: AssetLimits.chunkSizeDefault, keyVersion: 1,
-            chunks: (0..<chunks).map { _ in .init(storedSize: 1_000, crc: 1) }, digest: nil,
-            orphanAfterMilliseconds: .max, storers: [])
+        PinAsset(database) {
+            $0.upload = UploadID(number)
+            $0.asset = AssetID(number)
+            $0.fileChecksum = "sum"
+            $0.stored = StoredBody(
+                body: BodyID(number),
+                size: UInt64(chunks) * UInt64(AssetLimits.chunkSizeDefault),
+                chunkSize: AssetLimits.chunkSizeDefault, keyVersion: 1,
+                chunks: (0..<chunks).map { _ in .init(storedSize: 1_000, crc: 1) },
+                orphanAfterMilliseconds: .max, storers: [])
+        }
     }
 
     @Test func `each chunk of a container's bodies is read once, and what is found is summed up`()
@@ -47,7 +52,7 @@ import Testing
         for (number, count, database) in chunks {
             _ = try await keys.sealing(of: database)
             _ = try await town.router.submit(
-                RecordCommand.pinAsset(self.pin(number, chunks: count, in: database)).enveloped(
+                self.pin(number, chunks: count, in: database).enveloped(
                     container: database.container, identity: town.world.drawIdentity(),
                     deadlineMilliseconds: .max, schemaVersion: 0,
                     principal: Principal(kind: .system)),
@@ -95,7 +100,7 @@ import Testing
             }
             _ = try await InProcess.databaseKeys(town.router, town.world).sealing(of: database)
             _ = try await town.router.submit(
-                RecordCommand.pinAsset(self.pin(3, chunks: 3, in: database)).enveloped(
+                self.pin(3, chunks: 3, in: database).enveloped(
                     container: database.container, identity: town.world.drawIdentity(),
                     deadlineMilliseconds: .max, schemaVersion: 0,
                     principal: Principal(kind: .system)),

@@ -7,6 +7,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Synchronization
 import Testing
@@ -71,7 +72,8 @@ import WireScenarios
             guard case .lookup(let found) = try await self.ask(.lookup(lookup)),
                 case .found(let record)? = found.items.first,
                 case .scalar(.asset(let reference))? = record.value(of: "cover"),
-                case .asset(let stored?) = try await self.ask(.asset(#require(reference.asset)))
+                let asset = reference.asset,
+                let stored = try await self.town.stored(asset, in: self.database)
             else { throw BenchFailure.noAsset }
             return stored
         }
@@ -85,7 +87,7 @@ import WireScenarios
             return try RecordAnswer(decoding: answer.body)
         }
 
-        func submit(_ command: RecordCommand) async throws {
+        func submit<Operation: Submittable>(_ command: Operation) async throws {
             _ = try await self.town.router.submit(
                 command.enveloped(
                     container: Town.container, identity: self.town.world.drawIdentity(),
@@ -198,8 +200,9 @@ import WireScenarios
         let (progress, failing) = try await house.rotate()
         #expect(failing.isEmpty && progress.fileCount == 3)
         let sent = house.town.doubting.replacements.withLock { $0 }
-        #expect(sent.count == 4 && sent[0].body == sent[1].body)
-        #expect(sent[0].storers.map(\.at) == [.zero] && sent[1].storers.map(\.at) == [LogIndex(9)])
+        #expect(sent.count == 4 && sent[0].new.body == sent[1].new.body)
+        #expect(sent[0].new.storers.map(\.at) == [.zero])
+        #expect(sent[1].new.storers.map(\.at) == [LogIndex(9)])
         try await house.checkDownloads()
     }
 
@@ -222,7 +225,7 @@ import WireScenarios
             "POST", try await house.town.ticket("newer"), [],
             Interrupted(bytes) {
                 try? await house.submit(
-                    .eraseDatabase(EraseDatabase(database: house.database)))
+                    RecordCommand.eraseDatabase(EraseDatabase(database: house.database)))
             })
         #expect(erased.status == 503)
         #expect(house.town.buffers.size == 0)
@@ -258,7 +261,7 @@ import WireScenarios
     @Test func `a lost file keeps the key that it is under, and says so`() async throws {
         let house = try await House()
         let lost = try await house.asset("text")
-        try await house.submit(.loseBody(LoseBody(body: lost.body.body)))
+        try await house.submit(LoseBody(lost.body.body))
         let (progress, failing) = try await house.rotate()
         #expect(failing.isEmpty && progress.fileCount == 2)
         #expect(progress.keptFileCount == 1 && progress.olderKeyCount == 1)

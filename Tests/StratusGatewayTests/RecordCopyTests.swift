@@ -5,6 +5,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Testing
 import WireScenarios
@@ -142,10 +143,8 @@ import WireScenarios
         let parts = try await house.directory.registry.publicDatabase(of: House.target).parts
         let part = try #require(parts.first { $0.bucket?.holds("file") ?? true })
         let asset = try #require(reference.asset)
-        guard case .asset(let stored?) = try await house.ask(.asset(asset), part) else {
-            Issue.record("its file is in no row")
-            return
-        }
+        let stored = try #require(
+            try await house.town.stored(asset, in: part), "its file is in no row")
         #expect(stored.body.size == UInt64(bytes.count))
         #expect(stored.fileChecksum == file["fileChecksum"]?.text)
         let (body, share) = try await house.town.assets.begin(

@@ -198,7 +198,7 @@ import Testing
                         token: Bytes(1...16), .leave))
             ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
-        + DocumentGoldens.commands + ReplaceGoldens.commands + PartGoldenTests.commands
+        + DocumentGoldens.commands + PartGoldenTests.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -250,8 +250,7 @@ import Testing
                 "outcome-buckets-noted-1", .noteBuckets,
                 .bucketsNoted(BucketMask(of: [0, 9]))
             ),
-        ] + AssetGoldens.outcomes + KeyValueGoldens.outcomes
-        + DocumentGoldens.outcomes + ReplaceGoldens.outcomes
+        ] + KeyValueGoldens.outcomes + DocumentGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -425,7 +424,7 @@ import Testing
         + Self.typed.map { ($0.name, $0.bytes) }
 
     /// Those of the operations and questions that are types.
-    static let typed = KeyGoldens.samples + ShareGoldens.samples
+    static let typed = KeyGoldens.samples + ShareGoldens.samples + AssetGoldens.samples
 
     /// Each by its kind, and a number among those of its kind.
     private static func named<Value>(

@@ -84,6 +84,20 @@ extension AssetID: FormValue {
     }
 }
 
+extension BodyID: FormValue {
+    package init() { self.init(0) }
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(name: &self.raw)
+    }
+}
+
+extension UploadID: FormValue {
+    package init() { self.init(0) }
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(name: &self.raw)
+    }
+}
+
 extension ChangeTag: FormValue {
     package init() { self.init(0) }
     package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {

@@ -89,14 +89,41 @@ package enum BodyCoding {
         }
     }
 
-    /// The first bytes of a body's row, which say whether it is lost.
-    package static let lostHeadSize = 2
+    /// The first bytes of a body's row, which say all but its chunks.
+    package static let headSize = 40
 
-    /// Whether the first page of a body's row, or its head, says that it is lost.
-    package static func isLost(firstPage: Bytes) throws(DecodingError) -> Bool {
-        var reader = ByteReader(firstPage)
-        try Self.version(&reader)
-        return try reader.byte() & 1 != 0
+    /// What the first page of a body's row, or its head, says of a body beside its chunks.
+    package struct Head: Sendable {
+        package var isLost: Bool
+        package var database: UInt32
+        package var namedAt: LogIndex
+        package var size: UInt64
+        package var chunkSize: UInt32
+        package var keyVersion: UInt32
+
+        package init(firstPage: Bytes) throws(DecodingError) {
+            var reader = ByteReader(firstPage)
+            try self.init(from: &reader)
+        }
+
+        init(from reader: inout ByteReader) throws(DecodingError) {
+            try BodyCoding.version(&reader)
+            let bits = try reader.byte()
+            guard bits <= 1 else { throw DecodingError(.malformed, at: 1) }
+            self.isLost = bits == 1
+            self.database = try BodyCoding.number32(&reader)
+            self.namedAt = LogIndex(try reader.fixed64())
+            self.size = try reader.varint()
+            self.chunkSize = try BodyCoding.number32(&reader)
+            self.keyVersion = try BodyCoding.number32(&reader)
+            guard self.size <= AssetLimits.bodySizeMax,
+                AssetLimits.chunkSizes.contains(self.chunkSize)
+            else { throw DecodingError(.malformed, at: reader.offset) }
+        }
+
+        package var chunkCount: UInt64 {
+            BodyManifest.chunkCount(size: self.size, chunkSize: self.chunkSize)
+        }
     }
 
     /// Puts a manifest together from all pages of its row.
@@ -105,21 +132,10 @@ package enum BodyCoding {
     {
         guard let first = pages.first else { throw DecodingError(.truncated, at: 0) }
         var reader = ByteReader(first)
-        try Self.version(&reader)
-        let bits = try reader.byte()
-        guard bits <= 1 else { throw DecodingError(.malformed, at: 1) }
-        let database = try Self.number32(&reader)
-        let namedAt = LogIndex(try reader.fixed64())
-        let size = try reader.varint()
-        let chunkSize = try Self.number32(&reader)
-        let keyVersion = try Self.number32(&reader)
-        let start = reader.offset
-        guard size <= AssetLimits.bodySizeMax, AssetLimits.chunkSizes.contains(chunkSize) else {
-            throw DecodingError(.malformed, at: start)
-        }
-        let count = BodyManifest.chunkCount(size: size, chunkSize: chunkSize)
+        let head = try Head(from: &reader)
+        let count = head.chunkCount
         guard pages.count == Self.pageCount(chunkCount: count) else {
-            throw DecodingError(.malformed, at: start)
+            throw DecodingError(.malformed, at: reader.offset)
         }
         var chunks: [BodyManifest.Chunk] = []
         for (page, bytes) in pages.enumerated() {
@@ -140,8 +156,9 @@ package enum BodyCoding {
             try reader.finish()
         }
         let manifest = BodyManifest(
-            body: body, database: database, namedAt: namedAt, size: size, chunkSize: chunkSize,
-            keyVersion: keyVersion, isLost: bits == 1, chunks: chunks)
+            body: body, database: head.database, namedAt: head.namedAt, size: head.size,
+            chunkSize: head.chunkSize, keyVersion: head.keyVersion, isLost: head.isLost,
+            chunks: chunks)
         guard manifest.isConsistent else { throw DecodingError(.malformed, at: 0) }
         return manifest
     }

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusCoding
 import StratusIdentity
 import StratusModel
 import StratusRecords
@@ -74,30 +75,24 @@ struct ArchiveReader: Sendable {
     }
 
     /// Files that are lost, in the partition of a database.
-    func lostFiles(after asset: AssetID?, near database: DatabaseID) async throws -> LostFiles {
-        guard
-            case .lostFiles(let lost) = try await self.ask(
-                .lostFiles(LostFilesAsk(after: asset)), of: database)
-        else { throw RouteError.otherKind }
-        return lost
+    func lostFiles(after place: LostFilesPlace?, near database: DatabaseID) async throws
+        -> LostFiles
+    {
+        try await self.store.plain.ask(
+            LostFilesAsk { $0.after = place }, at: .database(database))
     }
 
     /// The bodies of a database's files.
     func files(of database: DatabaseID, after asset: AssetID?) async throws -> DatabaseFiles {
-        guard
-            case .databaseFiles(let page) = try await self.ask(
-                .databaseFiles(DatabaseFilesAsk(database, after: asset)), of: database)
-        else { throw RouteError.otherKind }
-        return page
+        try await self.ask(DatabaseFilesAsk(database) { $0.after = asset })
     }
 
     /// What the rows of files contradict, in the partition of a database.
-    func assetRows(after place: Bytes?, near database: DatabaseID) async throws -> AssetRowFaults {
-        guard
-            case .assetRows(let page) = try await self.ask(
-                .assetRows(AssetRowsAsk(after: place)), of: database)
-        else { throw RouteError.otherKind }
-        return page
+    func assetRows(after place: AssetRowsPlace?, near database: DatabaseID) async throws
+        -> AssetRowFaults
+    {
+        try await self.store.plain.ask(
+            AssetRowsAsk { $0.after = place }, at: .database(database))
     }
 
     func ask<Question: DatabaseQuestion>(_ question: Question) async throws -> Question.Answer {

@@ -12,8 +12,8 @@ package struct AssetWalk: Sendable {
         case containers(after: ContainerReference?)
         case owners(DatabaseWalk)
         case parts(of: String, DatabaseWalk)
-        case lostFiles(DatabaseID, after: AssetID?)
-        case rows(DatabaseID, after: Bytes?)
+        case lostFiles(DatabaseID, after: LostFilesPlace?)
+        case rows(DatabaseID, after: AssetRowsPlace?)
     }
 
     package enum Piece: Sendable {

@@ -3,6 +3,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusSealing
 
 /// `assets/upload` and `assets/rereference`: permissions to upload, and receipts for what was
@@ -182,10 +183,11 @@ struct AssetService: Sendable {
         for (database, assets) in places.sorted(by: {
             ($0.key.bucket?.number ?? 0) < ($1.key.bucket?.number ?? 0)
         }) {
-            let command = HoldAssets(
-                database: database, assets: assets.map(\.asset),
-                pins: assets.map { pins[$0.number] },
-                rules: kit.rules(of: database, self.exchange.kernel.limits))
+            let command = HoldAssets(database) {
+                $0.assets = assets.map(\.asset)
+                $0.pins = assets.map { pins[$0.number] }
+                $0.rules = kit.rules(of: database, self.exchange.kernel.limits)
+            }
             for (one, (number, _)) in zip(try await self.hold(command), assets) {
                 held[number] = one
             }
@@ -221,13 +223,10 @@ struct AssetService: Sendable {
 
     private func hold(_ hold: HoldAssets) async throws -> [HeldAsset?] {
         do throws(RecordsError) {
-            guard
-                case .held(let found) = try await self.exchange.submit(
-                    .holdAssets(hold), to: .database(hold.database), schema: Schema(),
-                    identity: self.exchange.kernel.world.drawIdentity()),
-                found.count == hold.assets.count
-            else { throw .otherKind }
-            return found
+            let held = try await self.exchange.kernel.partitions.submit(
+                hold, at: .database(hold.database), as: self.exchange.caller)
+            guard held.assets.count == hold.assets.count else { throw .otherKind }
+            return held.assets
         } catch { throw ClientError.told(error) }
     }
 

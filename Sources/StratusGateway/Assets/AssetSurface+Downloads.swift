@@ -4,6 +4,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 
@@ -103,11 +104,8 @@ extension AssetSurface {
 
     /// The asset with its manifest and key; nil: it is gone.
     func stored(_ asset: AssetID, in database: DatabaseID) async throws -> StoredAsset? {
-        guard
-            case .asset(let stored) = try await self.kernel.partitions.plain.ask(
-                RecordQuery.Ask.asset(asset), at: .database(database), as: .system())
-        else { throw AssetFailure.broken }
-        return stored?.database == database ? stored : nil
+        try await self.kernel.partitions.plain.ask(
+            AssetAsk(database) { $0.asset = asset }, at: .database(database), as: .system())
     }
 
     private func headers(name: String?, tag: String, _ link: DownloadLink) -> HeaderFields {

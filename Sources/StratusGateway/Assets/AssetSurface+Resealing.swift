@@ -4,6 +4,7 @@ package import StratusContainers
 import StratusIdentity
 package import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Synchronization
@@ -67,16 +68,13 @@ extension AssetSurface: FileResealing {
     ) async throws -> ResealedFile {
         var naming = Naming(written, until: self.kernel.partitions.term().end)
         let outcome = try await self.submit(&naming, to: stored.database) { storers in
-            .replaceBody(
-                ReplaceBody(
-                    database: stored.database, asset: stored.asset, old: stored.body.body,
-                    body: written.body, size: written.sums.size, chunkSize: written.chunkSize,
-                    keyVersion: written.keyVersion, chunks: written.chunks,
-                    orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: storers))
+            ReplaceBody(stored.database) {
+                $0.asset = stored.asset
+                $0.old = stored.body.body
+                $0.new = written.stored(until: plan, by: storers)
+            }
         }
-        guard case .success(.bodyReplaced(let replaced)) = outcome else {
-            throw AssetFailure.broken
-        }
+        guard case .success(let replaced) = outcome else { throw AssetFailure.broken }
         if replaced == .replaced { return .sealed(size: written.sums.size) }
         // The row under its name may be its own.
         if replaced != .taken { self.kit.bodies.discard(written.body, at: members) }

@@ -4,6 +4,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Synchronization
@@ -217,18 +218,17 @@ extension AssetSurface {
         var mayBeNamed = false
         while naming.triesLeft > 0 {
             let outcome = try await self.submit(&naming, to: ticket.database) { storers in
-                .pinAsset(
-                    PinAsset(
-                        database: ticket.database, upload: UploadID(ticket.upload),
-                        asset: AssetID(self.drawName()), body: written.body,
-                        fileChecksum: Self.checksum(of: written.sums), size: written.sums.size,
-                        chunkSize: written.chunkSize, keyVersion: written.keyVersion,
-                        chunks: written.chunks, digest: digest,
-                        orphanAfterMilliseconds: plan.orphanAfterMilliseconds,
-                        storers: storers, rules: rules))
+                PinAsset(ticket.database) {
+                    $0.upload = UploadID(ticket.upload)
+                    $0.asset = AssetID(self.drawName())
+                    $0.stored = written.stored(until: plan, by: storers)
+                    $0.fileChecksum = Self.checksum(of: written.sums)
+                    $0.digest = digest
+                    $0.rules = rules
+                }
             }
             switch outcome {
-            case .success(.pinned(let pinned)):
+            case .success(let pinned):
                 // An equal file was there: the body was not named.
                 if pinned.isShared, !mayBeNamed {
                     self.kit.bodies.discard(written.body, at: members)
@@ -245,7 +245,6 @@ extension AssetSurface {
                     throw Self.full(rules.databaseSizeMax)
                 }
                 throw Self.failure(refusal)
-            default: throw AssetFailure.broken
             }
         }
         throw RouteError.notExecuted(retryAfter: .seconds(1))
@@ -265,11 +264,11 @@ extension AssetSurface {
         }
     }
 
-    /// Submits a command that names a body, each time under another identity.
-    func submit(
+    /// Submits an operation that names a body, each time under another identity.
+    func submit<Operation: DatabaseOperation<RecordState>>(
         _ naming: inout Naming, to database: DatabaseID,
-        _ command: ([CopyHolding]) -> RecordCommand
-    ) async throws -> Result<RecordOutcome, StratusRecords.RequestRefusal> {
+        _ command: ([CopyHolding]) -> Operation
+    ) async throws -> Result<Operation.Outcome, StratusRecords.RequestRefusal> {
         while true {
             naming.triesLeft -= 1
             do throws(RecordsError) {
@@ -320,6 +319,16 @@ extension AssetSurface {
         let key = secret.withBytes { Bytes($0) }
         let digest = KeyedHash.derive(key, "stratus equal files 1", size, sha256, user)
         return AssetDigest(digest.prefix(16).reduce(0) { $0 << 8 | UInt128($1) })
+    }
+}
+
+extension WrittenBody {
+    /// As an operation names it.
+    func stored(until plan: BodyPlan, by storers: [CopyHolding]) -> StoredBody {
+        StoredBody(
+            body: self.body, size: self.sums.size, chunkSize: self.chunkSize,
+            keyVersion: self.keyVersion, chunks: self.chunks,
+            orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: storers)
     }
 }
 

@@ -36,14 +36,12 @@ package enum AddingCommands {
         case .modifySubscriptions(let modify):
             modify.operations.contains { if case .delete = $0 { false } else { true } }
         case .modifyZones(let modify): modify.operations.contains { $0.kind == .create }
-        case .schema(.extend), .reserveReferences, .pinAsset, .holdAssets: true
+        case .schema(.extend), .reserveReferences: true
         // Without the schema in force nothing could be deleted either.
         case .schema(.install), .continueJobs, .eraseDatabase, .recover, .auditLinks,
             .followNews:
             false
-        case .loseBody, .findBody, .forgetOutcomes: false
-        // What it names is stored already, and the copies of the older body go.
-        case .replaceBody: false
+        case .forgetOutcomes: false
         // The creation that follows it is refused.
         case .noteBuckets: false
         case .modifyDocuments(let modify):

@@ -1,6 +1,7 @@
 import StratusAdmin
 import StratusAssets
 import StratusCluster
+import StratusCoding
 import StratusModel
 import StratusRecords
 import StratusRuntime
@@ -89,18 +90,18 @@ extension NodeState {
                 members: { cluster.bodyMembers(in: group) },
                 find: { body, orphanAfter, storers in
                     await self.find(
-                        FindBody(
-                            body: body, orphanAfterMilliseconds: orphanAfter, storers: storers),
-                        in: group)
+                        FindBody {
+                            $0.body = body
+                            $0.orphanAfterMilliseconds = orphanAfter
+                            $0.storers = storers
+                        }, in: group)
                 }), now: { world.now }, sleep: { try? await Task.sleep(for: $0) })
     }
 
     private func find(_ find: FindBody, in group: GroupID) async -> BodyAdoption.Finding {
         do throws(RouteError) {
-            guard
-                case .bodyFound(let isThere) = try await self.partitions.plain.submit(
-                    RecordCommand.findBody(find), at: .group(group), within: Self.adoptionPatience)
-            else { return .failed }
+            let isThere = try await self.partitions.plain.submit(
+                find, at: .group(group), within: Self.adoptionPatience)
             return isThere ? .found : .gone
         } catch {
             // It may be done twice: the second finds that the first has done it.
@@ -117,15 +118,15 @@ extension NodeState {
         guard self.partitions.hasPartition(group) else {
             throw .refused("there is no such partition")
         }
-        let answer: RecordAnswer
+        let found: FoundBodies
         do throws(RouteError) {
-            answer = try await self.partitions.plain.ask(
-                RecordQuery.Ask.bodies(BodiesAsk(bodies)), at: .group(group),
+            found = try await self.partitions.plain.ask(
+                BodiesAsk(Array(bodies.prefix(BodiesAsk.countMax))), at: .group(group),
                 as: .system(until: self.world.now + Self.adoptionPatience))
         } catch { throw .unavailable }
-        guard case .bodies(let found) = answer, !found.bodies.isEmpty,
-            found.bodies.count <= bodies.count
-        else { throw .failed("an unexpected answer about bodies") }
+        guard !found.bodies.isEmpty, found.bodies.count <= bodies.count else {
+            throw .failed("an unexpected answer about bodies")
+        }
         return found.bodies
     }
 }

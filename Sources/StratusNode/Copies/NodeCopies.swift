@@ -99,7 +99,7 @@ final class NodeCopies: Sendable {
             makeDurable: { group in others.replicas.withLock { $0 }?.makeDurable(group) },
             touch: { group in
                 // An empty slice of jobs: an entry whose time is now.
-                Self.submit(.continueJobs(ContinueJobs(budget: 1)), at: group, others)
+                Self.submit(RecordCommand.continueJobs(ContinueJobs(budget: 1)), at: group, others)
             },
             hasRoom: {
                 guard let space = try? files.space() else { return false }
@@ -133,7 +133,7 @@ final class NodeCopies: Sendable {
                 others.replicas.withLock { $0 }?.leader(of: group) == own
             }
             setup.loseBody = { group, body in
-                Self.submit(.loseBody(LoseBody(body: body)), at: group, others)
+                Self.submit(LoseBody(body), at: group, others)
             }
         }
         let keeper = CopyKeeper(
@@ -273,11 +273,13 @@ final class NodeCopies: Sendable {
     }
 
     /// What is not carried out is asked for again by the keeper.
-    private static func submit(_ command: RecordCommand, at group: GroupID, _ others: Others) {
+    private static func submit<Operation: Submittable>(
+        _ operation: Operation, at group: GroupID, _ others: Others
+    ) {
         guard let partitions = others.partitions.withLock({ $0 }) else { return }
         Task {
             _ = try? await partitions.submit(
-                command, at: .group(group), as: .system(), within: .seconds(10))
+                operation, at: .group(group), as: .system(), within: .seconds(10))
         }
     }
 

@@ -142,7 +142,6 @@ final class ThreadWatch: Sendable {
         case .audience(let ask): return "who hears of \(Self.text(ask.database)) \(who)"
         case .news(let ask): return "news of \(Self.text(ask.database)) \(who)"
         case .schema(let container): return "the schema of \(container.container)"
-        case .asset(let asset): return "a look for \(asset)"
         case .buckets(let ask): return "the buckets in use of \(Self.text(ask.database)) \(who)"
         case .keyValues(let ask): return "key values of \(Self.text(ask.database)) \(who)"
         case .keyValueDevices(let database):
@@ -150,10 +149,6 @@ final class ThreadWatch: Sendable {
         case .documents(let ask): return "documents of \(Self.text(ask.database)) \(who)"
         case .jobs, .work: return "a look for jobs"
         case .heldRecords: return "a count of records"
-        case .lostFiles: return "a look for lost files"
-        case .bodies: return "a look at the rows of files"
-        case .databaseFiles: return "a list of a database's files"
-        case .assetRows: return "an audit of the rows of files"
         }
     }
 

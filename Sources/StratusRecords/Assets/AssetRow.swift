@@ -98,10 +98,10 @@ struct AssetRow: Equatable {
 
     init(_ pin: PinAsset, in database: DatabaseNumber, until milliseconds: Int64) {
         self.database = database
-        self.size = pin.size
+        self.size = pin.stored.size
         self.fileChecksum = pin.fileChecksum
-        self.body = pin.body
-        self.keyVersion = pin.keyVersion
+        self.body = pin.stored.body
+        self.keyVersion = pin.stored.keyVersion
         self.graceMilliseconds = pin.rules.graceMilliseconds
         self.digest = pin.digest
         self.pins = [Pin(upload: pin.upload, end: milliseconds)]

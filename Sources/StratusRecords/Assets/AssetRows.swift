@@ -88,9 +88,9 @@ enum AssetRows {
     ) throws(StoreError) -> Int {
         let start = BodyCoding.key(of: name)
         let pages = try rows.view.keys(.body, from: start, to: Keys.end(of: start), limit: .max)
-        guard let body = try Self.body(name, over: rows.view) else { return 0 }
+        guard let body = try Self.bodyHead(name, over: rows.view) else { return 0 }
         for page in pages { try rows.remove(.body, page) }
-        changes.append(.dropped(name, chunkCount: UInt32(body.chunks.count), at: index))
+        changes.append(.dropped(name, chunkCount: UInt32(body.chunkCount), at: index))
         return pages.count
     }
 
@@ -169,6 +169,18 @@ enum AssetRows {
         }
     }
 
+    /// What a body's row says beside its chunks.
+    static func bodyHead(_ body: BodyID, over rows: RowView) throws(StoreError)
+        -> BodyCoding.Head?
+    {
+        let head = try rows.head(
+            .body, BodyCoding.key(of: body), sizeMax: BodyCoding.headSize)
+        guard let head else { return nil }
+        return try decodingRow("body") { () throws(DecodingError) in
+            try BodyCoding.Head(firstPage: head)
+        }
+    }
+
     static func write(_ body: BodyManifest, into rows: Rows) throws(StoreError) {
         for (page, row) in BodyCoding.pages(of: body).enumerated() {
             try rows.put(.body, BodyCoding.key(of: body.body, page: UInt32(page)), row)
@@ -188,6 +200,17 @@ enum AssetRows {
 
     static func key(decoding row: Bytes) throws(StoreError) -> KeyRow {
         try decodingRow("key") { () throws(DecodingError) in try KeyRow(decoding: row) }
+    }
+
+    /// The name of a database that has files, as the rows of its keys say it.
+    static func database(of number: DatabaseNumber, over rows: RowView)
+        throws(StoreError) -> DatabaseID?
+    {
+        let start = AssetKeys.databaseKeys(number)
+        let first = try rows.rows(.key, from: start, to: Keys.end(of: start), limit: 1).first
+        return try first.map { found throws(StoreError) in
+            try Self.key(decoding: found.row).database
+        }
     }
 
     /// The rows' keys of the database's own keys before a version, the oldest first. Version 0 is

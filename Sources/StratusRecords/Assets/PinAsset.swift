@@ -1,137 +1,185 @@
+package import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// Names a body that nodes have stored, as an asset, and holds it for some time so that a record
 /// can be saved with it.
 ///
-/// Nothing is done by an entry that is later than ``orphanAfterMilliseconds``: by then nodes may
-/// have removed the copies. Where an equal file is known, its asset is answered and the body is not
-/// named.
-package struct PinAsset: Sendable, Equatable {
-    /// Chunks of one body: 64 GiB in chunks of 256 KiB.
-    package static let chunkCountMax = 1 << 18
-    package static let storerCountMax = 16
+/// Nothing is done by an entry that is later than the body's end: by then nodes may have removed
+/// the copies. Where an equal file is known, its asset is answered and the body is not named.
+package struct PinAsset: DatabaseOperation, Equatable {
+    package static let number: UInt8 = 15
+    /// Most of it is the row of a body of 64 GiB.
+    package static let bound = WorkBound.entry(6_000)
     /// Bytes of a checksum's text.
     package static let checksumLengthMax = 64
 
-    package var database: DatabaseID
+    package var database = DatabaseID()
     /// The ticket that the file was uploaded with.
-    package var upload: UploadID
+    package var upload = UploadID()
     /// Drawn by the gateway: the asset's name if it is a new one.
-    package var asset: AssetID
-    package var body: BodyID
+    package var asset = AssetID()
+    package var stored = StoredBody()
     /// What the client knows the file by: 1…64 bytes of text. The state only compares it.
-    package var fileChecksum: String
-    /// Plain bytes.
-    package var size: UInt64
-    package var chunkSize: UInt32
-    /// The version of the database's key that the body is sealed under; never 0.
-    package var keyVersion: UInt32
-    package var chunks: [BodyManifest.Chunk]
+    package var fileChecksum = ""
     /// Equal for equal files of one database. Nil: not shared with others.
     package var digest: AssetDigest?
-    /// As it was said to the nodes that stored copies.
-    package var orphanAfterMilliseconds: Int64
-    /// Nodes that have all of the body. The leader appends the command only if they are enough.
-    package var storers: [CopyHolding]
-    package var rules: AssetRules
+    package var rules = AssetRules.standard
 
-    package init(
-        database: DatabaseID, upload: UploadID, asset: AssetID, body: BodyID,
-        fileChecksum: String, size: UInt64, chunkSize: UInt32, keyVersion: UInt32,
-        chunks: [BodyManifest.Chunk], digest: AssetDigest?, orphanAfterMilliseconds: Int64,
-        storers: [CopyHolding], rules: AssetRules = .standard
-    ) {
-        self.database = database
-        self.upload = upload
-        self.asset = asset
-        self.body = body
-        self.fileChecksum = fileChecksum
-        self.size = size
-        self.chunkSize = chunkSize
-        self.keyVersion = keyVersion
-        self.chunks = chunks
-        self.digest = digest
-        self.orphanAfterMilliseconds = orphanAfterMilliseconds
-        self.storers = storers
-        self.rules = rules
+    package init() {}
+
+    package var payer: Payer { .owner(of: self.database) }
+    package var need: AccessNeed { .owner }
+    package var adds: Bool { true }
+
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(&self.upload)
+        try form.lay(&self.asset)
+        try form.lay(&self.stored.body)
+        try form.lay(&self.fileChecksum)
+        try form.require((1...Self.checksumLengthMax).contains(self.fileChecksum.utf8.count))
+        try self.stored.layNumbers(in: &form)
+        try form.lay(&self.digest)
+        try self.stored.layStorers(in: &form)
+        try form.lay(&self.rules)
+        try self.stored.layChunks(in: &form)
     }
 
-    /// Whether its numbers agree with each other and lie within their bounds.
-    package var isConsistent: Bool {
-        self.keyVersion > 0 && self.chunks.count <= Self.chunkCountMax
-            && self.storers.count <= Self.storerCountMax
-            && (1...Self.checksumLengthMax).contains(self.fileChecksum.utf8.count)
-            && self.rules.pinMilliseconds >= 0 && self.rules.graceMilliseconds >= 0
-            && self.manifest(of: 0, namedAt: .zero).isConsistent
+    package func apply(
+        in state: inout RecordState, at entry: borrowing EntryContext, over rows: Rows
+    ) throws(StoreError) -> Result<PinnedAsset, RequestRefusal> {
+        let now = entry.time.milliseconds
+        if now > self.stored.orphanAfterMilliseconds, !state.bugs.contains(.latePinTaken) {
+            return .failure(RequestRefusal(.pinTooLate))
+        }
+        // What a rotation has passed stays sealed under the newest key.
+        guard let database = try state.cache.database(self.database, over: rows.view),
+            let newest = try AssetRows.newestKey(of: database.number, over: rows.view),
+            newest.version == self.stored.keyVersion, newest.key != nil
+        else { return .failure(RequestRefusal(.keyMissing)) }
+        let namesake = try AssetRows.asset(self.asset, over: rows.view)
+        let body = try AssetRows.bodyHead(self.stored.body, over: rows.view)
+        guard namesake == nil, body == nil else {
+            return .failure(RequestRefusal(.assetTaken))
+        }
+        let known = try AssetRows.upload(self.upload, in: database.number, over: rows.view)
+        if known?.isAttached == true { return .failure(RequestRefusal(.uploadAttached)) }
+        let until = now + self.rules.pinMilliseconds
+        let end = max(until, self.stored.orphanAfterMilliseconds)
+
+        let equal = try self.equalAsset(in: database.number, over: rows.view)
+        // A second file under one ticket takes the first one's place, if nobody else has it.
+        var replaced: (asset: AssetID, row: AssetRow)?
+        if let first = known?.asset, first != equal?.asset,
+            let row = try AssetRows.asset(first, over: rows.view),
+            row.isKept(onlyBy: self.upload, at: now)
+        {
+            replaced = (first, row)
+        }
+        if equal == nil,
+            let refusal = try self.checkRoom(
+                in: database, without: replaced?.row, of: &state, over: rows.view)
+        {
+            return .failure(refusal)
+        }
+        if let replaced {
+            _ = try AssetRows.end(
+                replaced.asset, replaced.row, at: entry.index, changes: &state.bodyChanges,
+                in: rows)
+        }
+        let asset = equal?.asset ?? self.asset
+        try AssetRows.change(
+            self.upload, in: database.number, from: known, to: UploadRow(asset: asset, end: end),
+            in: rows)
+        if let equal {
+            var row = equal.row
+            if !state.bugs.contains(.shareNotTakenBack) {
+                row.pin(self.upload, until: until, at: now)
+            }
+            try AssetRows.change(asset, from: equal.row, to: row, in: rows)
+            return .success(self.pinned(asset, row.fileChecksum, isShared: true))
+        }
+        let row = AssetRow(self, in: database.number, until: until)
+        let named = self.stored.manifest(of: database.number.raw, namedAt: entry.index)
+        try AssetRows.change(asset, from: nil, to: row, in: rows)
+        try AssetRows.write(named, into: rows)
+        if let digest = self.digest {
+            try AssetRows.share(asset, by: digest, in: database.number, into: rows)
+        }
+        state.bodyChanges.append(.named(named))
+        return .success(self.pinned(asset, self.fileChecksum, isShared: false))
     }
 
-    func manifest(of database: UInt32, namedAt: LogIndex) -> BodyManifest {
-        BodyManifest(
-            body: self.body, database: database, namedAt: namedAt, size: self.size,
-            chunkSize: self.chunkSize, keyVersion: self.keyVersion, chunks: self.chunks)
+    private func pinned(_ asset: AssetID, _ checksum: String, isShared: Bool) -> PinnedAsset {
+        PinnedAsset {
+            $0.asset = asset
+            $0.fileChecksum = checksum
+            $0.isShared = isShared
+        }
     }
+
+    /// An asset of the same database with the same content, that can be read.
+    private func equalAsset(
+        in database: DatabaseNumber, over rows: RowView
+    ) throws(StoreError) -> (asset: AssetID, row: AssetRow)? {
+        guard let digest = self.digest,
+            let asset = try AssetRows.shared(by: digest, in: database, over: rows),
+            let row = try AssetRows.asset(asset, over: rows), row.size == self.stored.size,
+            try AssetRows.opens(row.keyVersion, of: database, over: rows),
+            let body = try AssetRows.bodyHead(row.body, over: rows), !body.isLost
+        else { return nil }
+        return (asset, row)
+    }
+
+    private func checkRoom(
+        in database: DatabaseRow, without replaced: AssetRow?, of state: inout RecordState,
+        over rows: RowView
+    ) throws(StoreError) -> RequestRefusal? {
+        let use = try AssetRows.use(of: database.number, over: rows) - (replaced?.use ?? .none)
+        let (rules, size) = (self.rules, self.stored.size)
+        if use.unattachedSize + size > rules.unattachedSizeMax
+            || use.unattachedCount >= rules.unattachedCountMax
+        {
+            return RequestRefusal(.tooMuchUnattached, String(rules.unattachedSizeMax))
+        }
+        if rules.databaseSizeMax == 0 { return nil }
+        let held = try state.held(by: database, over: rows)
+        return held.size + use.size + size > rules.databaseSizeMax
+            ? RequestRefusal(.databaseFull, String(rules.databaseSizeMax)) : nil
+    }
+}
+
+extension PinAsset: NamesCopies {
+    /// An empty file has no copies.
+    var holdings: [CopyHolding]? { self.stored.chunks.isEmpty ? nil : self.stored.storers }
 }
 
 /// A keyed digest of a whole file, of 128 bits.
-package struct AssetDigest: Sendable, Hashable {
+package struct AssetDigest: FormValue, Sendable, Hashable {
     package var raw: UInt128
+
+    package init() { self.raw = 0 }
     package init(_ raw: UInt128) { self.raw = raw }
+
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(name: &self.raw)
+    }
 }
 
-/// The answer to a ``PinAsset`` that was carried out.
-package struct PinnedAsset: Sendable, Equatable {
+/// The outcome of a ``PinAsset`` that was carried out.
+package struct PinnedAsset: FormValue, Sendable, Equatable {
     /// The asset that the receipt names: the drawn one, or that of an equal file.
-    package var asset: AssetID
+    package var asset = AssetID()
     /// The checksum that a save with the receipt must state.
-    package var fileChecksum: String
+    package var fileChecksum = ""
     /// Whether it is that of an equal file: the body was not named, and its copies will go.
-    package var isShared: Bool
+    package var isShared = false
 
-    package init(asset: AssetID, fileChecksum: String, isShared: Bool) {
-        self.asset = asset
-        self.fileChecksum = fileChecksum
-        self.isShared = isShared
+    package init() {}
+
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(&self.asset)
+        try form.lay(&self.fileChecksum)
+        try form.lay(&self.isShared)
     }
-}
-
-/// Pins assets that records hold already, so that others can be saved with them (`rereference`).
-/// Whoever sends it has checked that the caller may read the records.
-package struct HoldAssets: Sendable, Equatable {
-    package static let countMax = RecordState.operationCountMax
-
-    package var database: DatabaseID
-    /// 1…200. One may stand there for several receipts.
-    package var assets: [AssetID]
-    /// The receipt of each, drawn by the gateway. None: no save ends the pins.
-    package var pins: [UploadID]
-    package var rules: AssetRules
-
-    package init(
-        database: DatabaseID, assets: [AssetID], pins: [UploadID] = [],
-        rules: AssetRules = .standard
-    ) {
-        self.database = database
-        self.assets = assets
-        self.pins = pins
-        self.rules = rules
-    }
-}
-
-/// An asset that ``HoldAssets`` has pinned.
-package struct HeldAsset: Sendable, Hashable {
-    package var fileChecksum: String
-    package var size: UInt64
-
-    package init(fileChecksum: String, size: UInt64) {
-        self.fileChecksum = fileChecksum
-        self.size = size
-    }
-}
-
-/// Stratus' own: no member of the group has a sound copy of one of the body's chunks. The row says
-/// so, and nobody waits for the body any more.
-package struct LoseBody: Sendable, Equatable {
-    package var body: BodyID
-
-    package init(body: BodyID) { self.body = body }
 }

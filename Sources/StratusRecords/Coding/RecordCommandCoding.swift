@@ -36,8 +36,8 @@ import StratusQuery
 // jobs: varint budget. Erase database: varint zones. Reserve references: 8 bytes drawn incarnation,
 // varint referrers, count of wishes, each text target, 1 action, text referrer. Note buckets: 1
 // count, varint mask, varint tag floor. Nothing follows recover, audit links and forget outcomes.
-// Subscriptions and news: see `SubscriptionCoding.swift`; assets: `AssetCommandCoding.swift`,
-// `ReplaceBodyCoding.swift`; key values: `KeyValueCoding.swift`; documents: `DocumentCoding.swift`.
+// Subscriptions and news: see `SubscriptionCoding.swift`; key values: `KeyValueCoding.swift`;
+// documents: `DocumentCoding.swift`.
 
 extension RecordCommand {
     package func encoded() -> Bytes {
@@ -68,11 +68,6 @@ extension RecordCommand {
         case .noteBuckets(let note): writer.write(note.buckets)
         case .modifyKeyValues(let modify): modify.write(to: &writer)
         case .modifyDocuments(let modify): modify.write(to: &writer)
-        case .pinAsset(let pin): pin.write(to: &writer)
-        case .holdAssets(let hold): hold.write(to: &writer)
-        case .loseBody(let lose): writer.write(body: lose.body)
-        case .findBody(let find): find.write(to: &writer)
-        case .replaceBody(let replace): replace.write(to: &writer)
         }
     }
 
@@ -127,11 +122,7 @@ extension RecordCommand {
             self = .modifyKeyValues(try ModifyKeyValues(from: &reader, in: database))
         case .modifyDocuments:
             self = .modifyDocuments(try ModifyDocuments(from: &reader, in: database))
-        case .pinAsset: self = .pinAsset(try PinAsset(from: &reader, in: database))
-        case .holdAssets: self = .holdAssets(try HoldAssets(from: &reader, in: database))
-        case .replaceBody: self = .replaceBody(try ReplaceBody(from: &reader, in: database))
-        case .installSchema, .extendSchema, .continueJobs, .recover, .loseBody, .findBody,
-            .forgetOutcomes:
+        case .installSchema, .extendSchema, .continueJobs, .recover, .forgetOutcomes:
             throw DecodingError(.malformed, at: 2)
         }
     }
@@ -143,8 +134,6 @@ extension RecordCommand {
         case .extendSchema: self = .schema(.extend(try reader.recordTypes()))
         case .continueJobs: self = .continueJobs(ContinueJobs(budget: try reader.boundedInt()))
         case .recover: self = .recover
-        case .loseBody: self = .loseBody(LoseBody(body: try reader.body()))
-        case .findBody: self = .findBody(try FindBody(from: &reader))
         case .forgetOutcomes: self = .forgetOutcomes
         default: throw DecodingError(.malformed, at: 2)
         }

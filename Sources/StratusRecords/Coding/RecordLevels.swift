@@ -23,11 +23,6 @@ extension RecordCommand: Levelled {
         case noteBuckets = 12
         case modifyKeyValues = 13
         case modifyDocuments = 14
-        case pinAsset = 15
-        case holdAssets = 16
-        case loseBody = 17
-        case findBody = 18
-        case replaceBody = 19
         case forgetOutcomes = 24
     }
 
@@ -47,11 +42,6 @@ extension RecordCommand: Levelled {
         case .noteBuckets: .noteBuckets
         case .modifyKeyValues: .modifyKeyValues
         case .modifyDocuments: .modifyDocuments
-        case .pinAsset: .pinAsset
-        case .holdAssets: .holdAssets
-        case .loseBody: .loseBody
-        case .findBody: .findBody
-        case .replaceBody: .replaceBody
         case .forgetOutcomes: .forgetOutcomes
         }
     }
@@ -84,12 +74,7 @@ extension RecordQuery: Levelled {
         case keyValues = 17
         case keyValueDevices = 18
         case documents = 19
-        case asset = 20
         case heldRecords = 22
-        case lostFiles = 24
-        case databaseFiles = 25
-        case assetRows = 26
-        case bodies = 28
     }
 
     package var kind: Kind {
@@ -113,12 +98,7 @@ extension RecordQuery: Levelled {
         case .keyValues: .keyValues
         case .keyValueDevices: .keyValueDevices
         case .documents: .documents
-        case .asset: .asset
         case .heldRecords: .heldRecords
-        case .lostFiles: .lostFiles
-        case .databaseFiles: .databaseFiles
-        case .assetRows: .assetRows
-        case .bodies: .bodies
         }
     }
 

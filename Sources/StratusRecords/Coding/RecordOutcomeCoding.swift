@@ -21,7 +21,7 @@ package import StratusModel
 // a zone summary, 2 deleted, 3 refused and 1 reason. Schema: varint version. Jobs: varint rows,
 // flag more. Refused: 1 reason, text subject. Erased: varint zones, varint records, flag more.
 // Reserved: count of wishes, each a flag and a refusal. Subscriptions: count of results, each 1
-// byte. Body lost and body found: flag. Body replaced: 1 byte. Buckets noted: varint mask.
+// byte. Buckets noted: varint mask.
 //
 // Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
 // order: text record name and a record body as in a row.
@@ -60,16 +60,6 @@ extension RecordOutcome {
         case .subscriptions(let results):
             writer.write(count: results.count)
             for result in results { writer.write(result.rawValue) }
-        case .pinned(let pinned):
-            writer.write(pinned)
-        case .held(let held):
-            writer.write(held)
-        case .bodyLost(let isThere):
-            writer.write(flag: isThere)
-        case .bodyFound(let isThere):
-            writer.write(flag: isThere)
-        case .bodyReplaced(let replaced):
-            writer.write(replaced.rawValue)
         case .bucketsNoted(let mask):
             writer.write(varint: mask.raw)
         case .keyValues(let modified):
@@ -143,15 +133,6 @@ extension RecordOutcome {
                 results.append(result)
             }
             self = .subscriptions(results)
-        case .pinAsset: self = .pinned(try reader.pinnedAsset())
-        case .holdAssets: self = .held(try reader.heldAssets())
-        case .loseBody: self = .bodyLost(try reader.flag())
-        case .findBody: self = .bodyFound(try reader.flag())
-        case .replaceBody:
-            guard let replaced = ReplacedBody(rawValue: try reader.byte()) else {
-                throw DecodingError(.malformed, at: reader.offset - 1)
-            }
-            self = .bodyReplaced(replaced)
         case .noteBuckets: self = .bucketsNoted(BucketMask(try reader.varint()))
         case .modifyKeyValues: self = .keyValues(try reader.modifiedKeyValues())
         case .modifyDocuments: self = .documents(try reader.documentResults())

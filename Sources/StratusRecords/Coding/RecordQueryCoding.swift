@@ -24,10 +24,8 @@ import StratusRows
 // the types that the schema is to grow by, then a batch as in a command, without the words of long
 // texts. Subscriptions: flag shared, flag,
 // then a count of IDs. News: 1 follower, 16 token, flag and position. Waiting devices and held
-// records: no database, flag and prefixed place, varint limit. Buckets: 1 count. Asset: no database,
-// 16 asset. Lost files: no database, flag and 16 asset. Database
-// files: flag and 16 asset. Asset rows: no database, flag and prefixed place. Bodies: no database,
-// count, each 16. Nothing more follows use, key-value devices, and jobs, which has no database
+// records: no database, flag and prefixed place, varint limit. Buckets: 1 count. Nothing more
+// follows use, key-value devices, and jobs, which has no database
 // either. Documents: see `DocumentCoding.swift`; key values: `KeyValueCoding.swift`; audience:
 // `SubscriptionCoding.swift`.
 
@@ -109,8 +107,6 @@ extension RecordQuery {
             writer.write(count: max(0, ask.limit))
         case .audience(let ask):
             writer.write(ask)
-        case .asset(let asset):
-            writer.write(name: asset.raw)
         case .buckets(let ask):
             writer.write(ask.database)
             writer.write(UInt8(clamping: ask.count))
@@ -124,19 +120,6 @@ extension RecordQuery {
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.limit))
-        case .assetRows(let ask):
-            writer.write(flag: ask.after != nil)
-            if let after = ask.after { writer.write(prefixed: after) }
-        case .databaseFiles(let ask):
-            writer.write(ask.database)
-            writer.write(flag: ask.after != nil)
-            if let after = ask.after { writer.write(name: after.raw) }
-        case .lostFiles(let ask):
-            writer.write(flag: ask.after != nil)
-            if let after = ask.after { writer.write(name: after.raw) }
-        case .bodies(let ask):
-            writer.write(count: ask.bodies.count)
-            for body in ask.bodies { writer.write(body: body) }
         }
         return writer.bytes
     }
@@ -205,7 +188,6 @@ extension RecordQuery {
             let after = try reader.flag() ? try reader.text() : nil
             ask = .zonePage(database, after: after, limit: try reader.boundedInt())
         case .audience: ask = .audience(try reader.audienceAsk())
-        case .asset: ask = .asset(AssetID(try reader.name()))
         case .documents: ask = .documents(try reader.documentsAsk())
         case .buckets:
             let database = try reader.database()
@@ -220,19 +202,6 @@ extension RecordQuery {
         case .heldRecords:
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .heldRecords(HeldRecordsAsk(after: after, limit: try reader.boundedInt()))
-        case .lostFiles:
-            let after = try reader.flag() ? AssetID(try reader.name()) : nil
-            ask = .lostFiles(LostFilesAsk(after: after))
-        case .bodies:
-            var bodies: [BodyID] = []
-            for _ in 0..<(try reader.count(minimumSize: 16)) { bodies.append(try reader.body()) }
-            ask = .bodies(BodiesAsk(bodies))
-        case .databaseFiles:
-            let database = try reader.database()
-            let after = try reader.flag() ? AssetID(try reader.name()) : nil
-            ask = .databaseFiles(DatabaseFilesAsk(database, after: after))
-        case .assetRows:
-            ask = .assetRows(AssetRowsAsk(after: try reader.flag() ? try reader.prefixed() : nil))
         }
         try reader.finish()
         self.init(principal: head.principal, ask)

@@ -8,7 +8,7 @@ package struct OlderFilesAsk: SingleQuestion, DatabaseQuestion, Equatable {
     package static let number: UInt8 = 27
     package static let bound = WorkBound.single(1_000)
     /// Assets that one question looks at.
-    static let rowCountMax = 300
+    static let rowCountMax = 280
 
     package var database = DatabaseID()
     /// The last asset that was looked at; nil: from the first.
@@ -42,21 +42,12 @@ package struct OlderFilesAsk: SingleQuestion, DatabaseQuestion, Equatable {
             }
             var file = OlderFile()
             file.asset = asset
-            file.isLost = try Self.isLost(known.body, over: view)
+            // The head alone: the row may have thousands of chunks.
+            file.isLost = try AssetRows.bodyHead(known.body, over: view)?.isLost ?? true
             page.files.append(file)
         }
         if found.count < Self.rowCountMax { page.next = nil }
         return .success(page)
-    }
-
-    /// Looks at the head of a body's row alone: the row may have thousands of chunks.
-    private static func isLost(_ body: BodyID, over view: RowView) throws(StoreError) -> Bool {
-        let head = try view.head(
-            .body, BodyCoding.key(of: body), sizeMax: BodyCoding.lostHeadSize)
-        guard let head else { return true }
-        return try decodingRow("body") { () throws(DecodingError) in
-            try BodyCoding.isLost(firstPage: head)
-        }
     }
 }
 

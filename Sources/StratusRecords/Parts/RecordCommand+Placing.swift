@@ -12,13 +12,10 @@ extension RecordCommand {
             case .auditLinks(let audit): audit.database
             case .modifySubscriptions(let modify): modify.database
             case .followNews(let follow): follow.database
-            case .pinAsset(let pin): pin.database
-            case .holdAssets(let hold): hold.database
             case .noteBuckets(let note): note.database
             case .modifyKeyValues(let modify): modify.database
             case .modifyDocuments(let modify): modify.database
-            case .replaceBody(let replace): replace.database
-            case .schema, .continueJobs, .recover, .loseBody, .findBody, .forgetOutcomes: nil
+            case .schema, .continueJobs, .recover, .forgetOutcomes: nil
             }
         }
         set {
@@ -45,12 +42,6 @@ extension RecordCommand {
             case .followNews(var follow):
                 follow.database = newValue
                 self = .followNews(follow)
-            case .pinAsset(var pin):
-                pin.database = newValue
-                self = .pinAsset(pin)
-            case .holdAssets(var hold):
-                hold.database = newValue
-                self = .holdAssets(hold)
             case .noteBuckets(var note):
                 note.database = newValue
                 self = .noteBuckets(note)
@@ -60,10 +51,7 @@ extension RecordCommand {
             case .modifyDocuments(var modify):
                 modify.database = newValue
                 self = .modifyDocuments(modify)
-            case .replaceBody(var replace):
-                replace.database = newValue
-                self = .replaceBody(replace)
-            case .schema, .continueJobs, .recover, .loseBody, .findBody, .forgetOutcomes: break
+            case .schema, .continueJobs, .recover, .forgetOutcomes: break
             }
         }
     }

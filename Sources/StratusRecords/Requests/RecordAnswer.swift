@@ -26,17 +26,11 @@ package enum RecordAnswer: Sendable, Equatable {
     case news(News)
     case waitingDevices(WaitingDevices)
     case audience(Audience)
-    /// Nil: there is no such asset, or only records that are being purged hold it.
-    case asset(StoredAsset?)
     case buckets(BucketsAnswer)
     case keyValues(KeyValuesPage)
     case keyValueDevices([KeyValueDevice])
     case documents(DocumentsAnswer)
     case heldRecords(HeldRecords)
-    case lostFiles(LostFiles)
-    case bodies(FoundBodies)
-    case assetRows(AssetRowFaults)
-    case databaseFiles(DatabaseFiles)
     case refused(RequestRefusal)
 }
 

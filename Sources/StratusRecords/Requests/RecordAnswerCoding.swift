@@ -143,10 +143,6 @@ extension RecordAnswer {
         case .audience(let audience):
             writer.begin(.audience)
             writer.bytes.write(audience)
-        case .asset(let asset):
-            writer.begin(.asset)
-            writer.bytes.write(flag: asset != nil)
-            if let asset { writer.bytes.write(asset) }
         case .buckets(let answer):
             writer.begin(.buckets)
             writer.bytes.write(varint: answer.mask.raw)
@@ -170,18 +166,6 @@ extension RecordAnswer {
             writer.bytes.write(held.use)
             writer.bytes.write(flag: held.next != nil)
             if let next = held.next { writer.bytes.write(prefixed: next) }
-        case .assetRows(let page):
-            writer.begin(.assetRows)
-            writer.bytes.write(page)
-        case .databaseFiles(let files):
-            writer.begin(.databaseFiles)
-            writer.bytes.write(files)
-        case .lostFiles(let lost):
-            writer.begin(.lostFiles)
-            writer.bytes.write(lost)
-        case .bodies(let found):
-            writer.begin(.bodies)
-            writer.bytes.write(found)
         case .refused(let refusal):
             writer.beginRefusal()
             writer.bytes.write(refusal.reason.rawValue)
@@ -245,8 +229,6 @@ extension RecordAnswer {
             let use = try reader.bytes.storageUse()
             let zoneCount = try reader.bytes.varint()
             self = .use(use, zoneCount: zoneCount, assets: try reader.bytes.assetUse())
-        case .asset:
-            self = .asset(try reader.bytes.flag() ? try reader.bytes.storedAsset() : nil)
         case .buckets:
             let mask = BucketMask(try reader.bytes.varint())
             self = .buckets(
@@ -271,10 +253,6 @@ extension RecordAnswer {
             self = .heldRecords(
                 HeldRecords(
                     use: use, next: try reader.bytes.flag() ? try reader.bytes.prefixed() : nil))
-        case .assetRows: self = .assetRows(try reader.bytes.assetRowFaults())
-        case .databaseFiles: self = .databaseFiles(try reader.bytes.databaseFiles())
-        case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
-        case .bodies: self = .bodies(try reader.bytes.foundBodies())
         }
         try reader.bytes.finish()
     }

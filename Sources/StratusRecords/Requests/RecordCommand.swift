@@ -21,19 +21,10 @@ package enum RecordCommand: Sendable, Equatable {
     case modifySubscriptions(ModifySubscriptions)
     /// Stratus' own: a poll token begins to follow a database's news, or has taken some.
     case followNews(FollowNews)
-    /// The gateway's: names an uploaded body.
-    case pinAsset(PinAsset)
-    case holdAssets(HoldAssets)
-    /// Stratus' own.
-    case loseBody(LoseBody)
-    /// Stratus' own: after copies of a lost body came from another disk.
-    case findBody(FindBody)
     /// The gateway's: before zones are made in buckets of a private database.
     case noteBuckets(NoteBuckets)
     case modifyKeyValues(ModifyKeyValues)
     case modifyDocuments(ModifyDocuments)
-    /// Stratus' own: after a database got a newer key, for each of its files.
-    case replaceBody(ReplaceBody)
     /// Stratus' own: after an erasure, removes outcomes of commands whose time is over.
     case forgetOutcomes
 }

@@ -8,13 +8,13 @@ extension RecordCommand {
         switch self {
         // What a participant may do in each record the batch asks for itself.
         case .modifyRecords(let modify): .reader(zone: modify.zone)
-        case .modifyZones, .reserveReferences, .modifySubscriptions, .pinAsset, .holdAssets,
-            .noteBuckets, .modifyKeyValues, .modifyDocuments:
+        case .modifyZones, .reserveReferences, .modifySubscriptions, .noteBuckets,
+            .modifyKeyValues, .modifyDocuments:
             .owner
-        case .continueJobs, .eraseDatabase, .recover, .auditLinks, .followNews, .replaceBody:
+        case .continueJobs, .eraseDatabase, .recover, .auditLinks, .followNews:
             .system
         // These ask on the way, and none of them speaks of a database.
-        case .schema, .loseBody, .findBody, .forgetOutcomes: .everybody
+        case .schema, .forgetOutcomes: .everybody
         }
     }
 }
@@ -31,11 +31,8 @@ extension RecordQuery.Ask {
         case .zones(_, names: .none), .zonePage, .databaseChanges, .use, .subscriptions, .news,
             .audience, .buckets, .keyValues, .keyValueDevices, .documents:
             .owner
-        case .databaseFiles: .system
         // These ask on the way, and none of them speaks of a database.
-        case .schema, .jobs, .work, .waitingDevices, .asset, .heldRecords, .lostFiles, .bodies,
-            .assetRows:
-            .everybody
+        case .schema, .jobs, .work, .waitingDevices, .heldRecords: .everybody
         }
     }
 

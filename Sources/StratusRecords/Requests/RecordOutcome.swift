@@ -15,14 +15,6 @@ package enum RecordOutcome: Sendable, Equatable {
     case reserved([RecordRefusal?])
     /// The results in the order of the operations.
     case subscriptions([SubscriptionResult])
-    case pinned(PinnedAsset)
-    /// Each asset in the order asked; nil: it is not there.
-    case held([HeldAsset?])
-    /// Whether there is such a body.
-    case bodyLost(Bool)
-    /// Whether the row is there, and calls the body lost no more.
-    case bodyFound(Bool)
-    case bodyReplaced(ReplacedBody)
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)
     case keyValues(ModifiedKeyValues)

@@ -32,8 +32,6 @@ package struct RecordQuery: Sendable, Equatable {
         case waitingDevices(WaitingDevicesAsk)
         /// Who would hear of a change. For Stratus itself.
         case audience(AudienceAsk)
-        /// An asset with its body's manifest and key. For Stratus itself.
-        case asset(AssetID)
         /// The buckets of a private database that are in use, and its default zone.
         case buckets(BucketsAsk)
         case keyValues(KeyValuesAsk)
@@ -42,12 +40,6 @@ package struct RecordQuery: Sendable, Equatable {
         case documents(DocumentsAsk)
         /// The records that this partition holds. For Stratus itself.
         case heldRecords(HeldRecordsAsk)
-        case lostFiles(LostFilesAsk)
-        case bodies(BodiesAsk)
-        /// What the rows of files say, compared with each other. For Stratus itself.
-        case assetRows(AssetRowsAsk)
-        /// The bodies of one database's files. For Stratus itself.
-        case databaseFiles(DatabaseFilesAsk)
     }
 
     package var principal: Principal

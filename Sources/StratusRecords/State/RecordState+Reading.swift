@@ -75,8 +75,6 @@ extension RecordState {
         case .audience(let ask):
             let answer = try self.audience(ask, query.principal, meter, over: rows)
             return QueryAnswer(body: answer.encoded())
-        case .asset(let asset):
-            return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())
         case .buckets(let ask):
             return QueryAnswer(body: try self.buckets(ask, over: rows).encoded())
         case .keyValues(let ask):
@@ -88,18 +86,6 @@ extension RecordState {
         case .heldRecords(let ask):
             return QueryAnswer(
                 body: try self.heldRecords(ask, query.principal, over: rows).encoded())
-        case .lostFiles(let ask):
-            return QueryAnswer(
-                body: try self.lostFiles(ask, query.principal, over: rows).encoded())
-        case .bodies(let ask):
-            return QueryAnswer(
-                body: try self.bodies(ask, query.principal, over: rows).encoded())
-        case .assetRows(let ask):
-            return QueryAnswer(
-                body: try self.assetRows(ask, query.principal, over: rows).encoded())
-        case .databaseFiles(let ask):
-            return QueryAnswer(
-                body: try self.databaseFiles(ask, query.principal, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -333,10 +319,7 @@ extension RecordQuery {
         case .keyValues(let ask): ask.database
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
-        case .databaseFiles(let ask): ask.database
-        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles, .assetRows,
-            .bodies:
-            nil
+        case .schema, .jobs, .work, .waitingDevices, .heldRecords: nil
         }
     }
 }

@@ -8,12 +8,14 @@ extension RecordState: OperationState {
     package static let operations = CommandTable<RecordState>(
         .recordCommand, .of(PutKey.self), .of(RewrapKey.self), .of(RetireKeys.self),
         .of(ResealFields.self), .of(JoinShare.self), .of(LeaveShares.self),
-        .of(NoteSharedZone.self))
+        .of(NoteSharedZone.self), .of(PinAsset.self), .of(HoldAssets.self), .of(LoseBody.self),
+        .of(FindBody.self), .of(ReplaceBody.self))
 
     package static let questions = QuestionTable<RecordState>(
         .recordQuery, .of(KeyAsk.self), .of(SealedRecordsAsk.self), .of(OlderFilesAsk.self),
         .of(WrappedKeysAsk.self), .of(ShareByLinkAsk.self), .of(ShareDetailAsk.self),
-        .of(SharedZonesAsk.self))
+        .of(SharedZonesAsk.self), .of(AssetAsk.self), .of(LostFilesAsk.self),
+        .of(DatabaseFilesAsk.self), .of(AssetRowsAsk.self), .of(BodiesAsk.self))
 
     package static var kind: Command.Kind { .records }
     package static var unreadable: RequestRefusal { RequestRefusal(.queryInvalid, "unreadable") }

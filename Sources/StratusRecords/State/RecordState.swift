@@ -102,22 +102,12 @@ package struct RecordState: Sendable {
         case .followNews(let follow):
             outcome = try self.apply(follow, of: command, at: position.time, over: rows)
         case .auditLinks(let audit): outcome = try self.apply(audit, of: command, over: rows)
-        case .pinAsset(let pin):
-            outcome = try self.apply(pin, of: command, at: position, over: rows)
-        case .holdAssets(let hold):
-            outcome = try self.apply(hold, of: command, at: position, over: rows)
         case .modifyKeyValues(let modify):
             outcome = try self.apply(modify, of: command, at: position.time, over: rows)
         case .modifyDocuments(let modify):
             outcome = try self.apply(modify, of: command, at: position.time, over: rows)
-        case .replaceBody(let replace):
-            outcome = try self.apply(replace, of: command, at: position, over: rows)
         // Whoever applies commands does it.
         case .forgetOutcomes: outcome = .jobs(JobProgress(rowCount: 0, hasMore: false))
-        case .findBody(let find):
-            outcome = try self.apply(find, of: command, at: position, over: rows)
-        case .loseBody(let lose):
-            outcome = try self.apply(lose, of: command, at: position, over: rows)
         case .noteBuckets(let note): outcome = try self.apply(note, of: command, over: rows)
         }
         return Outcome(.decided, body: outcome.encoded(of: body.kind))

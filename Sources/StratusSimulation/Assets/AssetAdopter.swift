@@ -14,8 +14,7 @@ extension AssetWorker {
         guard !bodies.isEmpty else { return }
         let body = bodies[self.assets.draw(bodies.count)]
         guard
-            case .success(.bodyLost(true)) = await self.submit(
-                RecordCommand.loseBody(LoseBody(body: body)), in: group)
+            case .success(true) = await self.submit(LoseBody(body), in: group)
         else { return }
         self.assets.count("bodies lost by hand")
         for node in self.life.simulation.nodes where self.assets.draw(3) > 0 {
@@ -32,8 +31,7 @@ extension AssetWorker {
         guard let content = self.assets.contents[body],
             let courier = self.life.node.assets?.courier,
             let position = self.life.node.partitions[group]?.store.appliedPosition,
-            case .bodies(let found)? = await self.read(
-                RecordQuery.Ask.bodies(BodiesAsk([body])), of: group),
+            let found = await self.read(BodiesAsk([body]), of: group),
             let manifest = found.bodies.first ?? nil, manifest.isLost
         else { return }
         let (life, world) = (self.life, self.world)
@@ -50,9 +48,11 @@ extension AssetWorker {
                 },
                 find: { body, orphanAfter, storers in
                     await self.find(
-                        FindBody(
-                            body: body, orphanAfterMilliseconds: orphanAfter, storers: storers),
-                        in: group)
+                        FindBody {
+                            $0.body = body
+                            $0.orphanAfterMilliseconds = orphanAfter
+                            $0.storers = storers
+                        }, in: group)
                 }), now: { life.isGone ? world.now + .seconds(60) : world.now },
             sleep: { await life.sleep(for: $0) })
         guard var look = await adoption.look(at: manifest), !life.isGone else { return }
@@ -79,10 +79,10 @@ extension AssetWorker {
     }
 
     private func find(_ find: FindBody, in group: GroupID) async -> BodyAdoption.Finding {
-        switch await self.submit(RecordCommand.findBody(find), in: group) {
-        case .success(.bodyFound(let isThere)): isThere ? .found : .gone
+        switch await self.submit(find, in: group) {
+        case .success(let isThere): isThere ? .found : .gone
         case .failure(.notExecuted): .again
-        case .success, .failure: .failed
+        case .failure: .failed
         }
     }
 }

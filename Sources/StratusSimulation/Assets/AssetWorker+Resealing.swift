@@ -59,21 +59,23 @@ extension AssetWorker {
         if self.assets.draw(3) == 0 {
             await self.life.sleep(for: .milliseconds(self.assets.draw(2_000)))
         }
-        var replace = ReplaceBody(
-            database: AssetWorld.database, asset: stored.asset, old: old.body, body: body,
-            size: old.size, chunkSize: old.chunkSize, keyVersion: version, chunks: chunks,
-            orphanAfterMilliseconds: orphanAfter, storers: storers)
+        var replace = ReplaceBody(AssetWorld.database) {
+            $0.asset = stored.asset
+            $0.old = old.body
+            $0.new = StoredBody(
+                body: body, size: old.size, chunkSize: old.chunkSize, keyVersion: version,
+                chunks: chunks, orphanAfterMilliseconds: orphanAfter, storers: storers)
+        }
         for _ in 0..<4 {
-            switch await self.submit(RecordCommand.replaceBody(replace), in: group) {
-            case .success(.bodyReplaced(.replaced)):
+            switch await self.submit(replace, in: group) {
+            case .success(.replaced):
                 self.assets.count("bodies replaced")
                 return await self.retireKeys(below: old.keyVersion, in: group)
             case .failure(.notExecuted):
                 if isHasty { return self.assets.count("hasty replacements refused") }
-                replace.storers = await self.confirm(body, chunks.count, in: group, by: courier)
-            case .success(.bodyReplaced(let why)):
-                return self.assets.count("bodies not replaced: \(why)")
-            case .success, .failure: return self.assets.count("bodies perhaps replaced")
+                replace.new.storers = await self.confirm(body, chunks.count, in: group, by: courier)
+            case .success(let why): return self.assets.count("bodies not replaced: \(why)")
+            case .failure: return self.assets.count("bodies perhaps replaced")
             }
         }
     }

@@ -71,12 +71,17 @@ struct AssetWorker: Sendable {
         }
         let asset = AssetID(UInt128(world.random()) << 64 | UInt128(world.random()))
         let upload = UploadID(asset.raw)
-        let pin = PinAsset(
-            database: AssetWorld.database, upload: upload, asset: asset, body: body,
-            fileChecksum: Self.checksum(of: content), size: UInt64(content.count),
-            chunkSize: AssetWorld.chunkSize, keyVersion: self.assets.keyVersion(of: group),
-            chunks: chunks, digest: digest,
-            orphanAfterMilliseconds: orphanAfter, storers: storers, rules: AssetWorld.rules)
+        let pin = PinAsset(AssetWorld.database) {
+            $0.upload = upload
+            $0.asset = asset
+            $0.stored = StoredBody(
+                body: body, size: UInt64(content.count), chunkSize: AssetWorld.chunkSize,
+                keyVersion: self.assets.keyVersion(of: group), chunks: chunks,
+                orphanAfterMilliseconds: orphanAfter, storers: storers)
+            $0.fileChecksum = Self.checksum(of: content)
+            $0.digest = digest
+            $0.rules = AssetWorld.rules
+        }
         guard let pinned = await self.pin(pin, in: group, by: courier) else { return }
         self.assets.count("uploads")
         if self.assets.draw(6) == 0 { return }
@@ -138,20 +143,17 @@ struct AssetWorker: Sendable {
     {
         var pin = first
         for _ in 0..<4 {
-            switch await self.submit(
-                RecordCommand.pinAsset(pin), in: group, as: RecordWorld.users[0])
-            {
-            case .success(.pinned(let pinned)):
-                return pinned
+            switch await self.submit(pin, in: group, as: RecordWorld.users[0]) {
+            case .success(let pinned): return pinned
             case .failure(.refused(let refusal)) where refusal.reason == .keyMissing:
                 await self.findKey(of: group)
                 // The mark of a chunk says no key, so the body need not be sealed anew.
-                pin.keyVersion = self.assets.keyVersion(of: group)
+                pin.stored.keyVersion = self.assets.keyVersion(of: group)
             case .failure(.notExecuted):
                 self.assets.count("storers asked again")
-                pin.storers = await self.confirm(
-                    pin.body, pin.chunks.count, in: group, by: courier)
-            case .success, .failure: return nil
+                pin.stored.storers = await self.confirm(
+                    pin.stored.body, pin.stored.chunks.count, in: group, by: courier)
+            case .failure: return nil
             }
         }
         return nil
@@ -214,7 +216,8 @@ struct AssetWorker: Sendable {
     func find(_ name: String, of group: GroupID) async -> (AssetReference, StoredAsset)? {
         guard let (first, reference) = await self.record(name, of: group),
             let asset = reference.asset,
-            case .asset(let found)? = await self.read(RecordQuery.Ask.asset(asset), of: group)
+            let found = await self.read(
+                AssetAsk(AssetWorld.database) { $0.asset = asset }, of: group)
         else { return nil }
         guard let stored = found else {
             if let (second, _) = await self.record(name, of: group), second == first {

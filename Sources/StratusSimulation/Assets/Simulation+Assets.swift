@@ -1,9 +1,11 @@
 import StratusAssets
 import StratusCluster
+import StratusCoding
 import StratusConsensus
 import StratusDoubles
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusStorage
 
 // Lets nodes keep copies of what records name: tells the keepers what entries did, and checks what
@@ -174,13 +176,11 @@ extension Simulation {
         let applied = self.invariants.groups[group]?.appliedCount ?? 0
         let stores = self.nodes.filter(\.isUp).compactMap { $0.partitions[group]?.store }
         guard let store = stores.first(where: { Int($0.applied.raw) == applied }) else { return }
-        var place: Bytes?
+        var place: AssetRowsPlace?
         repeat {
-            let query = RecordQuery(
-                principal: RecordWorld.system, .assetRows(AssetRowsAsk(after: place))
-            ).enveloped()
+            let query = AssetRowsAsk { $0.after = place }.enveloped(as: RecordWorld.system)
             guard let body = try? store.answer(query).body,
-                case .assetRows(let page)? = try? RecordAnswer(decoding: body)
+                case .success(let page)? = try? AssetRowsAsk.result(decoding: body)
             else { return }
             for fault in page.faults {
                 self.invariants.report(

@@ -93,6 +93,15 @@ package struct SimulatedState: ReplicatedState {
                 meter.work.touchCount <= bound.units,
                 "a read took \(meter.work), its bound is \(bound): \(question)")
         }
+        if query.kind == .records,
+            let question = RecordState.questions.question(in: query)?.question
+        {
+            let bound = type(of: question).bound
+            precondition(
+                meter.work.touchCount <= bound.units,
+                "a question took \(meter.work), its bound is \(bound): \(question)")
+            return answer
+        }
         // Mail and questions about jobs come in no pages.
         if query.kind == .records, let ask = try? RecordQuery(decoding: query.body), ask.ask.isPaged
         {
@@ -142,10 +151,10 @@ extension RecordQuery.Ask {
     fileprivate var isPaged: Bool {
         switch self {
         case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
-            .keyValues, .documents, .heldRecords, .lostFiles, .assetRows, .bodies, .databaseFiles:
+            .keyValues, .documents, .heldRecords:
             true
         case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .audience,
-            .asset, .buckets, .keyValueDevices:
+            .buckets, .keyValueDevices:
             false
         }
     }

@@ -28,14 +28,14 @@ enum RecordWork: Equatable {
 }
 
 extension RecordCommand {
-    /// The one whose zones or assets it changes.
+    /// The one whose zones it changes.
     var changedDatabase: DatabaseID? {
         switch self {
-        case .modifyRecords, .modifyZones, .eraseDatabase, .pinAsset, .holdAssets,
-            .modifyKeyValues, .modifyDocuments, .replaceBody:
+        case .modifyRecords, .modifyZones, .eraseDatabase, .modifyKeyValues,
+            .modifyDocuments:
             self.database
-        case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .loseBody,
-            .findBody, .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets:
+        case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks,
+            .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets:
             nil
         }
     }

@@ -104,8 +104,8 @@ struct RecordLedger {
         case .noteBuckets:
             guard case .bucketsNoted = outcome else { return "bits: \(outcome)" }
             return nil
-        case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .loseBody, .findBody,
-            .forgetOutcomes, .replaceBody, .modifySubscriptions, .followNews, .modifyKeyValues:
+        case .schema, .recover, .auditLinks, .forgetOutcomes, .modifySubscriptions, .followNews,
+            .modifyKeyValues:
             return "nobody asks for this"
         }
     }

@@ -5,6 +5,7 @@ import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import Synchronization
 import Testing
 
@@ -13,11 +14,15 @@ import Testing
 /// The list of lost files goes through every database of every container.
 @Suite struct LostFilesTests {
     private static func pin(_ number: UInt128, in database: DatabaseID) -> PinAsset {
-        PinAsset(
-            database: database, upload: UploadID(number), asset: AssetID(number),
-            body: BodyID(number), fileChecksum: "sum", size: 300, chunkSize: 1 << 18,
-            keyVersion: 1, chunks: [.init(storedSize: 300, crc: 1)], digest: nil,
-            orphanAfterMilliseconds: .max, storers: [])
+        PinAsset(database) {
+            $0.upload = UploadID(number)
+            $0.asset = AssetID(number)
+            $0.fileChecksum = "sum"
+            $0.stored = StoredBody(
+                body: BodyID(number), size: 300, chunkSize: 1 << 18, keyVersion: 1,
+                chunks: [.init(storedSize: 300, crc: 1)], orphanAfterMilliseconds: .max,
+                storers: [])
+        }
     }
 
     @Test func `lost files of public and private databases are found, and who does not answer`()
@@ -32,7 +37,7 @@ import Testing
             container: Neighbourhood.container, scope: .private, owner: town.recordName(ann))
         let open = DatabaseID(container: Neighbourhood.container, scope: .public, owner: "")
         let keys = InProcess.databaseKeys(town.router, town.world)
-        func submit(_ command: RecordCommand, _ database: DatabaseID) async throws {
+        func submit(_ command: some PartitionOperation, _ database: DatabaseID) async throws {
             _ = try await town.router.submit(
                 command.enveloped(
                     container: Neighbourhood.container, identity: town.world.drawIdentity(),
@@ -42,9 +47,9 @@ import Testing
         }
         for (number, database) in [(1, own), (2, own), (3, open)] as [(UInt128, DatabaseID)] {
             _ = try await keys.sealing(of: database)
-            try await submit(.pinAsset(Self.pin(number, in: database)), database)
+            try await submit(Self.pin(number, in: database), database)
             if number == 2 { continue }
-            try await submit(.loseBody(LoseBody(body: BodyID(number))), database)
+            try await submit(LoseBody(BodyID(number)), database)
         }
         func look() async throws -> (files: [LostFile], failing: [DatabaseID]) {
             var walk = AssetWalk(

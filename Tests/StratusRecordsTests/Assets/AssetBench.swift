@@ -108,15 +108,26 @@ struct AssetBench {
     mutating func pin(
         _ number: UInt128, content: UInt128?, size: UInt64, upload: UInt128? = nil,
         keyVersion: UInt32 = 1, orphanAfter: Int64? = nil
-    ) throws -> RecordOutcome {
+    ) throws -> Result<PinnedAsset, RequestRefusal> {
         var pin = AssetGoldens.pin(
             number, body: number + 1_000_000, upload: upload ?? number, digest: content,
             size: size)
         pin.fileChecksum = Self.checksum(of: content ?? number)
-        pin.keyVersion = keyVersion
+        pin.stored.keyVersion = keyVersion
         pin.rules = self.rules
-        pin.orphanAfterMilliseconds = orphanAfter ?? self.milliseconds + 3_600_000
-        return try self.apply(.pinAsset(pin), as: Bench.user)
+        pin.stored.orphanAfterMilliseconds = orphanAfter ?? self.milliseconds + 3_600_000
+        return try self.apply(pin, as: Bench.user)
+    }
+
+    static func pinned(_ asset: UInt128, _ checksum: String, isShared: Bool = false)
+        -> Result<PinnedAsset, RequestRefusal>
+    {
+        .success(
+            PinnedAsset {
+                $0.asset = AssetID(asset)
+                $0.fileChecksum = checksum
+                $0.isShared = isShared
+            })
     }
 
     /// What a receipt for the asset says: nothing, if it is not there.
@@ -168,10 +179,9 @@ struct AssetBench {
 
     /// What the audit of a partition's rows finds.
     mutating func rowFaults() throws -> [AssetRowFault] {
-        var (faults, place): ([AssetRowFault], Bytes?) = ([], nil)
+        var (faults, place): ([AssetRowFault], AssetRowsPlace?) = ([], nil)
         for _ in 0..<100_000 {
-            guard case .assetRows(let page) = try self.ask(.assetRows(AssetRowsAsk(after: place)))
-            else { throw BenchError("no answer") }
+            let page = try self.ask(AssetRowsAsk { $0.after = place }).get()
             faults += page.faults
             guard let next = page.next else { return faults }
             place = next

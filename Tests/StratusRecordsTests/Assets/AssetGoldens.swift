@@ -18,14 +18,20 @@ enum AssetGoldens {
         digest: UInt128? = 0xD1, size: UInt64 = 300
     ) -> PinAsset {
         let count = BodyManifest.chunkCount(size: size, chunkSize: 256)
-        return PinAsset(
-            database: Bench.privateDatabase, upload: UploadID(upload), asset: AssetID(asset),
-            body: BodyID(body), fileChecksum: "AbCd", size: size, chunkSize: 256, keyVersion: 1,
+        let stored = StoredBody(
+            body: BodyID(body), size: size, chunkSize: 256, keyVersion: 1,
             chunks: (0..<count).map {
                 BodyManifest.Chunk(
                     storedSize: UInt32(min(256, size - $0 * 256)) + 17, crc: UInt32($0) + 7)
-            }, digest: digest.map(AssetDigest.init), orphanAfterMilliseconds: 1_700_003_600_000,
+            }, orphanAfterMilliseconds: 1_700_003_600_000,
             storers: [CopyHolding(node: NodeID(2), at: LogIndex(300))])
+        return PinAsset(Bench.privateDatabase) {
+            $0.upload = UploadID(upload)
+            $0.asset = AssetID(asset)
+            $0.stored = stored
+            $0.fileChecksum = "AbCd"
+            $0.digest = digest.map(AssetDigest.init)
+        }
     }
 
     static let reference = AssetReference(
@@ -52,84 +58,149 @@ enum AssetGoldens {
     }()
 
     static let commands: [(name: String, command: RecordCommand)] = [
-        ("command-pin-asset-1", .pinAsset(Self.pin())),
-        (
-            "command-hold-assets-1",
-            .holdAssets(
-                HoldAssets(
-                    database: Bench.privateDatabase, assets: [AssetID(0xA1), AssetID(.max)],
-                    pins: [UploadID(0xC1), UploadID(.max)]))
-        ),
-        ("command-lose-body-1", .loseBody(LoseBody(body: BodyID(0xB1)))),
-        ("command-find-body-1", .findBody(Self.find)),
-        ("command-modify-records-3", .modifyRecords(Self.modify)),
+        ("command-modify-records-3", .modifyRecords(Self.modify))
     ]
 
-    static let find = FindBody(
-        body: BodyID(0xB1), orphanAfterMilliseconds: 1_234_567,
-        storers: [
-            CopyHolding(node: NodeID(1), at: LogIndex(7)),
-            CopyHolding(node: NodeID(300), at: LogIndex(1 << 40)),
-        ])
-    static let bodiesAsk = BodiesAsk([BodyID(0xB1), BodyID(.max)])
-    static let bodies = FoundBodies([Self.pin().manifest(of: 1, namedAt: LogIndex(9)), nil])
-
-    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
-        (
-            "outcome-pinned-1", .pinAsset,
-            .pinned(PinnedAsset(asset: AssetID(0xA1), fileChecksum: "AbCd", isShared: true))
-        ),
-        ("outcome-held-1", .holdAssets, .held([nil, HeldAsset(fileChecksum: "AbCd", size: 300)])),
-        ("outcome-body-lost-1", .loseBody, .bodyLost(true)),
-        ("outcome-body-found-1", .findBody, .bodyFound(true)),
-    ]
-
-    static let queries: [RecordQuery.Ask] = [
-        .asset(AssetID(0xA1)),
-        .judge(JudgeAsk(Self.modify, schemaVersion: 3)),
-        .lostFiles(LostFilesAsk()), .lostFiles(LostFilesAsk(after: AssetID(0xA1))),
-        .assetRows(AssetRowsAsk()), .assetRows(AssetRowsAsk(after: [1, 2, 3])),
-        .bodies(Self.bodiesAsk),
-        .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase)),
-        .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase, after: AssetID(0xA1))),
-    ]
-
-    static let rowFaults = AssetRowFaults(
-        faults: AssetRowFault.Kind.allCases.map { AssetRowFault($0, of: AssetID(0xA1)) }
-            + [
-                AssetRowFault(
-                    .notInRecord, of: AssetID(0xA2), database: Bench.privateDatabase,
-                    zone: "Shelves", record: "a")
-            ], next: [2, 0, 1])
+    static let queries: [RecordQuery.Ask] = [.judge(JudgeAsk(Self.modify, schemaVersion: 3))]
 
     static let answers: [RecordAnswer] = [
-        .asset(nil),
-        .asset(
-            StoredAsset(
-                asset: AssetID(0xA1), database: Bench.privateDatabase, fileChecksum: "AbCd",
-                body: Self.pin().manifest(of: 1, namedAt: LogIndex(9)), key: Self.key)),
-        .lostFiles(
-            LostFiles(
-                files: [
-                    LostFile(
-                        asset: AssetID(0xA1), database: Bench.privateDatabase,
-                        fileChecksum: "AbCd", size: 300,
-                        holder: .init(zone: "Shelves", record: "a")),
-                    LostFile(
-                        asset: AssetID(0xA2), database: Bench.publicDatabase, fileChecksum: "",
-                        size: 0, holder: nil),
-                ], next: AssetID(0xA2))),
-        .assetRows(Self.rowFaults), .assetRows(AssetRowFaults()), .bodies(Self.bodies),
-        .databaseFiles(DatabaseFiles(bodies: [BodyExtent(BodyID(0xB1), chunkCount: 3)])),
-        .databaseFiles(
-            DatabaseFiles(
-                bodies: [
-                    BodyExtent(BodyID(0xB1), chunkCount: 3),
-                    BodyExtent(BodyID(0xB2), chunkCount: 0),
-                ], next: AssetID(0xA2))),
         .use(
             StorageUse(recordCount: 3, size: 9), zoneCount: 2,
-            assets: AssetUse(count: 3, size: 1 << 33, unattachedCount: 1, unattachedSize: 300)),
+            assets: AssetUse(count: 3, size: 1 << 33, unattachedCount: 1, unattachedSize: 300))
+    ]
+
+    static let samples: [TypedGolden] =
+        Self.operations + Self.outcomes + Self.questions + Self.typedAnswers
+        + ReplaceGoldens.samples
+
+    // MARK: Operations
+
+    private static let hold = HoldAssets(Bench.privateDatabase) {
+        $0.assets = [AssetID(0xA1), AssetID(.max)]
+        $0.pins = [UploadID(0xC1), UploadID(.max)]
+    }
+    static let find = FindBody {
+        $0.body = BodyID(0xB1)
+        $0.orphanAfterMilliseconds = 1_234_567
+        $0.storers = [
+            CopyHolding(node: NodeID(1), at: LogIndex(7)),
+            CopyHolding(node: NodeID(300), at: LogIndex(1 << 40)),
+        ]
+    }
+
+    private static let operations = [
+        TypedGolden.command("command-pin-asset-1", Self.pin()),
+        TypedGolden.command("command-hold-assets-1", Self.hold),
+        TypedGolden.command("command-lose-body-1", LoseBody(BodyID(0xB1))),
+        TypedGolden.command("command-find-body-1", Self.find),
+    ]
+
+    private static let pinned = PinnedAsset {
+        $0.asset = AssetID(0xA1)
+        $0.fileChecksum = "AbCd"
+        $0.isShared = true
+    }
+    private static let heldAsset = HeldAsset {
+        $0.fileChecksum = "AbCd"
+        $0.size = 300
+    }
+    private static let held = HeldAssets { $0.assets = [nil, Self.heldAsset] }
+
+    private static let outcomes = [
+        TypedGolden.outcome("outcome-pinned-1", of: PinAsset.self, Self.pinned),
+        TypedGolden.outcome("outcome-held-1", of: HoldAssets.self, Self.held),
+        TypedGolden.outcome("outcome-body-lost-1", of: LoseBody.self, true),
+        TypedGolden.outcome("outcome-body-found-1", of: FindBody.self, true),
+    ]
+
+    // MARK: Questions
+
+    private static let search = ZoneSearch(for: ZoneNumber(7))
+    private static let rowsPlace = AssetRowsPlace {
+        $0.range = .records
+        $0.last = [0, 1]
+        $0.doneCount = 300
+        $0.search = Self.search
+    }
+    private static let lostPlace = LostFilesPlace {
+        $0.asset = AssetID(0xA2)
+        $0.search = Self.search
+    }
+    private static let databaseFiles = DatabaseFilesAsk(Bench.privateDatabase) { _ in }
+    private static let nextDatabaseFiles = DatabaseFilesAsk(Bench.privateDatabase) {
+        $0.after = AssetID(0xA1)
+    }
+    private static let asset = AssetAsk(Bench.privateDatabase) { $0.asset = AssetID(0xA1) }
+
+    private static let questions = [
+        TypedGolden.query("query-asset-1", Self.asset),
+        TypedGolden.query("query-lost-files-1", LostFilesAsk()),
+        TypedGolden.query("query-lost-files-2", LostFilesAsk { $0.after = Self.lostPlace }),
+        TypedGolden.query("query-asset-rows-1", AssetRowsAsk()),
+        TypedGolden.query("query-asset-rows-2", AssetRowsAsk { $0.after = Self.rowsPlace }),
+        TypedGolden.query("query-bodies-1", BodiesAsk([BodyID(0xB1), BodyID(.max)])),
+        TypedGolden.query("query-database-files-1", Self.databaseFiles),
+        TypedGolden.query("query-database-files-2", Self.nextDatabaseFiles),
+    ]
+
+    private static let manifest = Self.pin().stored.manifest(of: 1, namedAt: LogIndex(9))
+    private static let stored = StoredAsset {
+        $0.asset = AssetID(0xA1)
+        $0.database = Bench.privateDatabase
+        $0.fileChecksum = "AbCd"
+        $0.body = Self.manifest
+        $0.key = Self.key
+    }
+    private static let holder = LostFile.Holder {
+        $0.zone = "Shelves"
+        $0.record = "a"
+    }
+    private static let lostFile = LostFile {
+        $0.asset = AssetID(0xA1)
+        $0.database = Bench.privateDatabase
+        $0.fileChecksum = "AbCd"
+        $0.size = 300
+        $0.holder = Self.holder
+    }
+    private static let otherLostFile = LostFile {
+        $0.asset = AssetID(0xA2)
+        $0.database = Bench.publicDatabase
+    }
+    private static let lost = LostFiles {
+        $0.files = [Self.lostFile, Self.otherLostFile]
+        $0.next = Self.lostPlace
+    }
+    private static let fault = AssetRowFault(.notInRecord, of: AssetID(0xA2)) {
+        $0.database = Bench.privateDatabase
+        $0.zone = "Shelves"
+        $0.record = "a"
+    }
+    private static let rowFaults = AssetRowFaults {
+        $0.faults =
+            AssetRowFault.Kind.allCases.map { AssetRowFault($0, of: AssetID(0xA1)) }
+            + [Self.fault]
+        $0.next = Self.rowsPlace
+    }
+    private static let bodies = FoundBodies { $0.bodies = [Self.manifest, nil] }
+    private static let files = DatabaseFiles {
+        $0.bodies = [BodyExtent(BodyID(0xB1), chunkCount: 3)]
+    }
+    private static let moreFiles = DatabaseFiles {
+        $0.bodies = [
+            BodyExtent(BodyID(0xB1), chunkCount: 3), BodyExtent(BodyID(0xB2), chunkCount: 0),
+        ]
+        $0.next = AssetID(0xA2)
+    }
+
+    private static let typedAnswers = [
+        TypedGolden.answer("answer-asset-1", to: AssetAsk.self, nil),
+        TypedGolden.answer("answer-asset-2", to: AssetAsk.self, Self.stored),
+        TypedGolden.answer("answer-lost-files-1", to: LostFilesAsk.self, Self.lost),
+        TypedGolden.answer("answer-asset-rows-1", to: AssetRowsAsk.self, Self.rowFaults),
+        TypedGolden.answer("answer-asset-rows-2", to: AssetRowsAsk.self, AssetRowFaults()),
+        TypedGolden.answer("answer-bodies-1", to: BodiesAsk.self, Self.bodies),
+        TypedGolden.answer("answer-database-files-1", to: DatabaseFilesAsk.self, Self.files),
+        TypedGolden.answer("answer-database-files-2", to: DatabaseFilesAsk.self, Self.moreFiles),
     ]
 }
 
@@ -149,16 +220,17 @@ enum AssetGoldens {
 
     @Test func `a pin whose numbers do not agree is malformed`() {
         var pin = AssetGoldens.pin()
-        pin.size += 600
+        pin.stored.size += 600
         #expect(Self.isMalformed(pin))
         pin = AssetGoldens.pin()
-        pin.keyVersion = 0
+        pin.stored.keyVersion = 0
         #expect(Self.isMalformed(pin))
         pin = AssetGoldens.pin()
         pin.fileChecksum = String(repeating: "x", count: PinAsset.checksumLengthMax + 1)
         #expect(Self.isMalformed(pin))
         pin = AssetGoldens.pin()
-        pin.storers = Array(repeating: pin.storers[0], count: PinAsset.storerCountMax + 1)
+        pin.stored.storers = Array(
+            repeating: pin.stored.storers[0], count: StoredBody.storerCountMax + 1)
         #expect(Self.isMalformed(pin))
         pin = AssetGoldens.pin()
         pin.rules.graceMilliseconds = .max
@@ -166,8 +238,7 @@ enum AssetGoldens {
     }
 
     private static func isMalformed(_ pin: PinAsset) -> Bool {
-        let bytes = RecordCommand.pinAsset(pin).encoded()
-        return (try? RecordCommand(decoding: bytes, container: Bench.container)) == nil
+        (try? PinAsset(decoding: pin.encoded(), container: Bench.container)) == nil
     }
 
     /// All rows that assets leave in a small life, so that no key or row changes its form unseen.
@@ -198,10 +269,10 @@ enum AssetGoldens {
 
     @Test func `a body that too many nodes have is malformed`() {
         var find = AssetGoldens.find
-        find.storers = Array(repeating: find.storers[0], count: PinAsset.storerCountMax + 1)
-        let bytes = RecordCommand.findBody(find).encoded()
+        find.storers = Array(repeating: find.storers[0], count: StoredBody.storerCountMax + 1)
+        let bytes = find.encoded()
         #expect(throws: DecodingError.self) {
-            _ = try RecordCommand(decoding: bytes, container: Bench.container)
+            _ = try FindBody(decoding: bytes, container: Bench.container)
         }
     }
 

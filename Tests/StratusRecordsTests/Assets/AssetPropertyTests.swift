@@ -153,7 +153,7 @@ struct AssetLife {
             self.drawn, content: content, size: size, upload: upload,
             keyVersion: self.keyVersion, orphanAfter: orphanAfter)
         switch outcome {
-        case .pinned(let pinned):
+        case .success(let pinned):
             if late { throw BenchError("a pin behind its orphanAfter was taken") }
             if !pinned.isShared, pinned.asset != AssetID(self.drawn) {
                 throw BenchError("another asset than the drawn one")
@@ -162,13 +162,12 @@ struct AssetLife {
             if pinned.isShared { self.sharedCount += 1 }
             self.model.pinned(
                 pinned, upload: upload, until: now + self.bench.rules.pinMilliseconds)
-        case .refused(let refusal):
+        case .failure(let refusal):
             switch refusal.reason {
             case .pinTooLate where late: break
             case .uploadAttached where upload != self.drawn: break
             default: throw BenchError("a pin is refused: \(refusal)")
             }
-        default: throw BenchError("a pin: \(outcome)")
         }
     }
 
@@ -254,14 +253,13 @@ struct AssetLife {
         self.drawn += 1
         // Some have a pin that no save ends.
         let receipt = Int.random(in: 0..<4, using: &self.random) == 0 ? nil : self.drawn
-        let outcome = try self.bench.apply(
-            .holdAssets(
-                HoldAssets(
-                    database: Bench.privateDatabase, assets: [asset],
-                    pins: receipt.map { [UploadID($0)] } ?? [], rules: self.bench.rules)),
-            as: Bench.user)
-        guard case .held(let held) = outcome else { throw BenchError("held: \(outcome)") }
-        if held[0] != nil { self.model.rereferenced(asset, by: receipt, until: until) }
+        let hold = HoldAssets(Bench.privateDatabase) {
+            $0.assets = [asset]
+            $0.pins = receipt.map { [UploadID($0)] } ?? []
+            $0.rules = self.bench.rules
+        }
+        let held = try self.bench.apply(hold, as: Bench.user).get()
+        if held.assets[0] != nil { self.model.rereferenced(asset, by: receipt, until: until) }
     }
 
     private mutating func changeZone() throws {
@@ -299,12 +297,15 @@ struct AssetLife {
 
     private mutating func lose() throws {
         guard let body = self.bodies.sorted().randomElement(using: &self.random) else { return }
-        guard try self.bench.apply(.loseBody(LoseBody(body: body))) == .bodyLost(true) else {
+        guard try self.bench.apply(LoseBody(body)) == .success(true) else {
             throw BenchError("a named body is unknown")
         }
         guard Bool.random(using: &self.random) else { return }
-        let find = FindBody(body: body, orphanAfterMilliseconds: .max, storers: [])
-        guard try self.bench.apply(.findBody(find)) == .bodyFound(true) else {
+        let find = FindBody {
+            $0.body = body
+            $0.orphanAfterMilliseconds = .max
+        }
+        guard try self.bench.apply(find) == .success(true) else {
             throw BenchError("a lost body is unknown")
         }
     }
@@ -336,14 +337,14 @@ struct AssetLife {
             keyVersion: self.keyVersion)
         let late = Int.random(in: 0..<8, using: &self.random) == 0
         let now = self.bench.milliseconds + 10
-        replace.orphanAfterMilliseconds = late ? now - 1 : now
+        replace.new.orphanAfterMilliseconds = late ? now - 1 : now
         self.model.now = now
-        let outcome = try self.bench.apply(.replaceBody(replace))
-        guard outcome == .bodyReplaced(late ? .late : .replaced) else {
+        let outcome = try self.bench.apply(replace)
+        guard outcome == .success(late ? .late : .replaced) else {
             throw BenchError("a new body: \(outcome)")
         }
         var expected = row
-        if !late { (expected.body, expected.keyVersion) = (replace.body, self.keyVersion) }
+        if !late { (expected.body, expected.keyVersion) = (replace.new.body, self.keyVersion) }
         guard try self.bench.row(file.asset.raw) == expected else {
             throw BenchError("\(file.asset) is not what it was")
         }

@@ -24,9 +24,11 @@ import Testing
     private func fault(_ kind: AssetRowFault.Kind, _ asset: UInt128, _ record: String? = nil)
         -> AssetRowFault
     {
-        AssetRowFault(
-            kind, of: AssetID(asset), database: Bench.privateDatabase,
-            zone: record == nil ? nil : "Shelves", record: record)
+        AssetRowFault(kind, of: AssetID(asset)) {
+            $0.database = Bench.privateDatabase
+            $0.zone = record == nil ? nil : "Shelves"
+            $0.record = record
+        }
     }
 
     private mutating func change(_ asset: UInt128, _ change: (inout AssetRow) -> Void) throws {
@@ -38,11 +40,8 @@ import Testing
     @Test mutating func `rows that agree are no fault, for Stratus itself`() throws {
         #expect(try self.bench.rowFaults().isEmpty)
         #expect(
-            try self.bench.ask(.assetRows(AssetRowsAsk()), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
-        #expect(
-            try self.bench.ask(.assetRows(AssetRowsAsk(after: [3])))
-                == .refused(RequestRefusal(.accessDenied)))
+            try self.bench.ask(AssetRowsAsk(), as: Bench.user)
+                == .failure(RequestRefusal(.accessDenied)))
     }
 
     @Test mutating func `a body that is not there, or another file's`() throws {
@@ -102,15 +101,37 @@ import Testing
             _ = try self.bench.pin(number, content: nil, size: 600)
         }
         #expect(try self.bench.rowFaults().isEmpty)
-        guard case .assetRows(let page) = try self.bench.ask(.assetRows(AssetRowsAsk())) else {
-            throw BenchError("no answer")
-        }
-        #expect(page.next == [0] + AssetKeys.asset(AssetID(206)))
+        let page = try self.bench.ask(AssetRowsAsk()).get()
+        #expect(page.next?.last == AssetKeys.asset(AssetID(66)))
         for number in 10...59 as ClosedRange<UInt128> {
             try self.bench.rows.remove(.body, BodyCoding.key(of: BodyID(number + 1_000_000)))
         }
         #expect(
             try self.bench.rowFaults()
                 == (10...59 as ClosedRange<UInt128>).map { self.fault(.noBody, $0) })
+    }
+
+    /// A record may hold more files than one question looks for, and a partition may have more zones
+    /// than it looks through.
+    @Test mutating func `a record of many files in the last of many zones is audited whole`() throws
+    {
+        let files = 1_000...1_199 as ClosedRange<UInt128>
+        for number in 0..<(2 * ZoneSearch.stepCountMax) { try self.bench.zone("A\(number)") }
+        try self.bench.zone("Z")
+        for number in files { _ = try self.bench.pin(number, content: nil, size: 0) }
+        try self.bench.save("many", in: "Z", Array(files))
+        #expect(try self.bench.rowFaults().isEmpty)
+        for number in files {
+            try self.bench.rows.remove(.asset, AssetKeys.asset(AssetID(number)))
+        }
+        let faults = files.map { number in
+            AssetRowFault(.noAsset, of: AssetID(number)) {
+                $0.database = Bench.privateDatabase
+                $0.zone = "Z"
+                $0.record = "many"
+            }
+        }
+        // Once by the rows of holders, once by the record.
+        #expect(try self.bench.rowFaults() == faults + faults)
     }
 }

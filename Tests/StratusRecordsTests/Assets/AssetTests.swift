@@ -16,10 +16,7 @@ import Testing
     }
 
     private mutating func asset(_ number: UInt128) throws -> StoredAsset? {
-        guard case .asset(let asset) = try self.bench.ask(.asset(AssetID(number))) else {
-            throw BenchError("no answer")
-        }
-        return asset
+        try self.bench.ask(AssetAsk(Bench.privateDatabase) { $0.asset = AssetID(number) }).get()
     }
 
     private mutating func settle(after milliseconds: Int64) throws {
@@ -45,8 +42,7 @@ import Testing
     @Test mutating func `an asset is there while it is pinned, and then no more`() throws {
         #expect(
             try self.bench.pin(1, content: 9, size: 600)
-                == .pinned(
-                    PinnedAsset(asset: AssetID(1), fileChecksum: "sum9", isShared: false)))
+                == AssetBench.pinned(1, "sum9"))
         let asset = try #require(try self.asset(1))
         #expect(asset.body.body == BodyID(1_000_001) && asset.body.size == 600)
         #expect(asset.body.namedAt == LogIndex(self.bench.index))
@@ -70,18 +66,18 @@ import Testing
     @Test mutating func `a pin behind its orphanAfter does nothing`() throws {
         let now = self.bench.milliseconds
         let late = try self.bench.pin(1, content: nil, size: 1, orphanAfter: now + 9)
-        #expect(late == .refused(RequestRefusal(.pinTooLate)))
+        #expect(late == .failure(RequestRefusal(.pinTooLate)))
         #expect(self.bench.changes.isEmpty)
         // At the same millisecond nodes keep the copies still.
         let inTime = try self.bench.pin(1, content: nil, size: 1, orphanAfter: now + 20)
-        #expect(inTime != .refused(RequestRefusal(.pinTooLate)))
+        #expect(inTime != .failure(RequestRefusal(.pinTooLate)))
     }
 
     @Test mutating func `a name is given once`() throws {
         _ = try self.bench.pin(1, content: nil, size: 1)
         #expect(
             try self.bench.pin(1, content: nil, size: 1, upload: 7)
-                == .refused(RequestRefusal(.assetTaken)))
+                == .failure(RequestRefusal(.assetTaken)))
     }
 
     /// Saves a record with a receipt.
@@ -124,12 +120,12 @@ import Testing
     @Test mutating func `a rereferenced file goes with its last record`() throws {
         _ = try self.bench.pin(1, content: nil, size: 600)
         #expect(try self.save("a", 1, with: 1) == nil)
-        let hold = HoldAssets(
-            database: Bench.privateDatabase, assets: [AssetID(1), AssetID(1)],
-            pins: [UploadID(7), UploadID(8)], rules: self.bench.rules)
-        guard case .held(let held) = try self.bench.apply(.holdAssets(hold)) else {
-            throw BenchError("not held")
+        let hold = HoldAssets(Bench.privateDatabase) {
+            $0.assets = [AssetID(1), AssetID(1)]
+            $0.pins = [UploadID(7), UploadID(8)]
+            $0.rules = self.bench.rules
         }
+        let held = try self.bench.apply(hold, as: Bench.user).get().assets
         #expect(held.count == 2 && held.allSatisfy { $0 != nil })
         #expect(try self.save("b", 1, with: 7) == nil)
         try self.bench.modify(in: "Shelves", [.delete("a"), .delete("b")])
@@ -168,7 +164,7 @@ import Testing
         _ = try self.bench.pin(1, content: 9, size: 600)
         #expect(
             try self.bench.pin(2, content: 9, size: 600)
-                == .pinned(PinnedAsset(asset: AssetID(1), fileChecksum: "sum9", isShared: true)))
+                == AssetBench.pinned(1, "sum9", isShared: true))
         #expect(self.bench.changes.count == 1)
         // The first one's record comes and goes.
         try self.bench.save("a", in: "Shelves", [1])
@@ -178,7 +174,7 @@ import Testing
         // Of another size it is another file, whatever the digest says.
         #expect(
             try self.bench.pin(3, content: 9, size: 601)
-                == .pinned(PinnedAsset(asset: AssetID(3), fileChecksum: "sum9", isShared: false)))
+                == AssetBench.pinned(3, "sum9"))
     }
 
     @Test mutating func `a second file takes the first one's place until a record holds it`()
@@ -190,14 +186,14 @@ import Testing
         #expect(try self.bench.save("a", in: "Shelves", [2])?.refusal == nil)
         #expect(
             try self.bench.pin(3, content: nil, size: 1, upload: 5)
-                == .refused(RequestRefusal(.uploadAttached)))
+                == .failure(RequestRefusal(.uploadAttached)))
         // Also once nothing is left of the asset.
         try self.bench.save("a", in: "Shelves", [])
         try self.settle(after: 2_100)
         #expect(try self.asset(2) == nil)
         #expect(
             try self.bench.pin(4, content: nil, size: 1, upload: 5)
-                == .refused(RequestRefusal(.uploadAttached)))
+                == .failure(RequestRefusal(.uploadAttached)))
     }
 
     // MARK: Bounds
@@ -207,13 +203,13 @@ import Testing
         _ = try self.bench.pin(1, content: nil, size: 600)
         #expect(
             try self.bench.pin(2, content: nil, size: 401)
-                == .refused(RequestRefusal(.tooMuchUnattached, "1000")))
+                == .failure(RequestRefusal(.tooMuchUnattached, "1000")))
         try self.bench.save("a", in: "Shelves", [1])
         _ = try self.bench.pin(2, content: nil, size: 401)
         self.bench.rules.unattachedCountMax = 1
         #expect(
             try self.bench.pin(3, content: nil, size: 1)
-                == .refused(RequestRefusal(.tooMuchUnattached, "1000")))
+                == .failure(RequestRefusal(.tooMuchUnattached, "1000")))
         self.bench.rules.unattachedCountMax = 9
         guard case .use(let held, _, let use) = try self.bench.ask(.use(Bench.privateDatabase))
         else { throw BenchError("no use") }
@@ -222,11 +218,11 @@ import Testing
         self.bench.rules.databaseSizeMax = held.size + 1_001 + 9
         #expect(
             try self.bench.pin(3, content: nil, size: 10)
-                == .refused(
+                == .failure(
                     RequestRefusal(.databaseFull, String(self.bench.rules.databaseSizeMax))))
         #expect(
             try self.bench.pin(3, content: nil, size: 9)
-                == .pinned(PinnedAsset(asset: AssetID(3), fileChecksum: "sum3", isShared: false)))
+                == AssetBench.pinned(3, "sum3"))
         // Records count beside assets.
         var rules = RecordRules()
         rules.databaseSizeMax = self.bench.rules.databaseSizeMax
@@ -340,8 +336,8 @@ import Testing
             throw BenchError("refused")
         }
         #expect(modified.results.first?.refusal == .assetMissing)
-        let hold = HoldAssets(database: Bench.publicDatabase, assets: [AssetID(1)])
-        #expect(try self.bench.apply(.holdAssets(hold)) == .held([nil]))
+        let hold = HoldAssets(Bench.publicDatabase) { $0.assets = [AssetID(1)] }
+        #expect(try self.bench.apply(hold).get().assets == [nil])
     }
 
     @Test mutating func `an asset outlives its last record by its grace, and is taken back`()
@@ -367,11 +363,15 @@ import Testing
     @Test mutating func `a pin that is over takes nobody's grace`() throws {
         _ = try self.bench.pin(1, content: nil, size: 600)
         try self.bench.save("a", in: "Shelves", [1])
-        let hold = HoldAssets(
-            database: Bench.privateDatabase, assets: [AssetID(1)], rules: self.bench.rules)
-        #expect(
-            try self.bench.apply(.holdAssets(hold))
-                == .held([HeldAsset(fileChecksum: "sum1", size: 600)]))
+        let hold = HoldAssets(Bench.privateDatabase) {
+            $0.assets = [AssetID(1)]
+            $0.rules = self.bench.rules
+        }
+        let expected = HeldAsset {
+            $0.fileChecksum = "sum1"
+            $0.size = 600
+        }
+        #expect(try self.bench.apply(hold).get().assets == [expected])
         self.bench.milliseconds += 10_100
         try self.bench.modify(in: "Shelves", [.delete("a")])
         try self.bench.finishJobs()
@@ -421,7 +421,7 @@ import Testing
         #expect(try self.bench.putKey(2).get() == Self.key(2, AssetGoldens.key))
         #expect(
             try self.bench.pin(3, content: nil, size: 1)
-                == .refused(RequestRefusal(.keyMissing)))
+                == .failure(RequestRefusal(.keyMissing)))
         // A receipt from before: its file cannot be opened any more.
         try self.bench.zone("Shelves")
         #expect(
@@ -473,8 +473,8 @@ import Testing
         #expect(
             try self.bench.ask(ask, as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
         #expect(
-            try self.bench.ask(.asset(AssetID(1)), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
+            try self.bench.ask(AssetAsk(Bench.privateDatabase) { _ in }, as: Bench.user)
+                == .failure(RequestRefusal(.accessDenied)))
     }
 
     @Test mutating func `after a recovery no key has the number of one that was lost`() throws {
@@ -499,11 +499,30 @@ import Testing
         }
     }
 
-    private mutating func lost(after asset: AssetID? = nil) throws -> LostFiles {
-        guard
-            case .lostFiles(let lost) = try self.bench.ask(.lostFiles(LostFilesAsk(after: asset)))
-        else { throw BenchError("no answer") }
-        return lost
+    private mutating func lost() throws -> [LostFile] {
+        var (files, place): ([LostFile], LostFilesPlace?) = ([], nil)
+        repeat {
+            let page = try self.bench.ask(LostFilesAsk { $0.after = place }).get()
+            files += page.files
+            place = page.next
+        } while place != nil
+        return files
+    }
+
+    private static func lost(_ asset: UInt128, in holder: (zone: String, record: String)?)
+        -> LostFile
+    {
+        LostFile {
+            $0.asset = AssetID(asset)
+            $0.database = Bench.privateDatabase
+            $0.fileChecksum = "sum\(asset)"
+            $0.size = 600
+            guard let holder else { return }
+            $0.holder = LostFile.Holder {
+                $0.zone = holder.zone
+                $0.record = holder.record
+            }
+        }
     }
 
     @Test mutating func `lost files are listed with the record that holds them`() throws {
@@ -512,102 +531,130 @@ import Testing
         }
         #expect(
             try self.save("a", Self.pages([#require(try self.bench.reference(2))])) == nil)
-        #expect(try self.lost() == LostFiles(files: [], next: nil))
+        #expect(try self.lost().isEmpty)
         for number in 2...3 as ClosedRange<UInt128> {
-            _ = try self.bench.apply(.loseBody(LoseBody(body: BodyID(number + 1_000_000))))
+            _ = try self.bench.apply(LoseBody(BodyID(number + 1_000_000)))
         }
-        let second = LostFile(
-            asset: AssetID(2), database: Bench.privateDatabase, fileChecksum: "sum2", size: 600,
-            holder: .init(zone: "Shelves", record: "a"))
-        let third = LostFile(
-            asset: AssetID(3), database: Bench.privateDatabase, fileChecksum: "sum3", size: 600,
-            holder: nil)
-        #expect(try self.lost().files == [second, third])
-        #expect(try self.lost(after: AssetID(2)).files == [third])
         #expect(
-            try self.bench.ask(.lostFiles(LostFilesAsk()), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
+            try self.lost() == [Self.lost(2, in: ("Shelves", "a")), Self.lost(3, in: nil)])
+        #expect(
+            try self.bench.ask(LostFilesAsk(), as: Bench.user)
+                == .failure(RequestRefusal(.accessDenied)))
+    }
+
+    @Test mutating func `a lost file's zone is found among many, in bounded steps`() throws {
+        let count = 2 * ZoneSearch.stepCountMax
+        for number in 0..<count { try self.bench.zone("A\(number)") }
+        try self.bench.zone("Z")
+        for number in 1...120 as ClosedRange<UInt128> {
+            _ = try self.bench.pin(number, content: nil, size: 600)
+            _ = try self.bench.apply(LoseBody(BodyID(number + 1_000_000)))
+            try self.bench.save("r\(number)", in: number % 2 == 0 ? "Z" : "A7", [number])
+        }
+        let expected = (1...120 as ClosedRange<UInt128>).map {
+            Self.lost($0, in: ($0 % 2 == 0 ? "Z" : "A7", "r\($0)"))
+        }
+        #expect(try self.lost() == expected)
     }
 
     @Test mutating func `a lost body says so, and is shared with nobody`() throws {
         _ = try self.bench.pin(1, content: 9, size: 600)
         #expect(
-            try self.bench.apply(.loseBody(LoseBody(body: BodyID(1_000_001)))) == .bodyLost(true))
+            try self.bench.apply(LoseBody(BodyID(1_000_001))) == .success(true))
         #expect(try self.asset(1)?.body.isLost == true)
         #expect(
             self.bench.changes.last
                 == .lost(BodyID(1_000_001), chunkCount: 3, at: LogIndex(self.bench.index)))
         #expect(
-            try self.bench.apply(.loseBody(LoseBody(body: BodyID(5)))) == .bodyLost(false))
+            try self.bench.apply(LoseBody(BodyID(5))) == .success(false))
         #expect(
             try self.bench.pin(2, content: 9, size: 600)
-                == .pinned(PinnedAsset(asset: AssetID(2), fileChecksum: "sum9", isShared: false)))
+                == AssetBench.pinned(2, "sum9"))
         // The lost one's end leaves the share to the other.
         try self.settle(after: 9_985)
         #expect(try self.asset(1) == nil)
         #expect(
             try self.bench.pin(3, content: 9, size: 600)
-                == .pinned(PinnedAsset(asset: AssetID(2), fileChecksum: "sum9", isShared: true)))
+                == AssetBench.pinned(2, "sum9", isShared: true))
     }
 
     private mutating func find(
         _ body: UInt128, until milliseconds: Int64 = .max, as principal: Principal = Bench.system
-    ) throws -> RecordOutcome {
+    ) throws -> Result<Bool, RequestRefusal> {
         try self.bench.apply(
-            .findBody(
-                FindBody(
-                    body: BodyID(body), orphanAfterMilliseconds: milliseconds, storers: [])),
-            as: principal)
+            FindBody {
+                $0.body = BodyID(body)
+                $0.orphanAfterMilliseconds = milliseconds
+            }, as: principal)
     }
 
     @Test mutating func `a lost body that was found can be read and shared again`() throws {
         _ = try self.bench.pin(1, content: 9, size: 600)
         let body = BodyID(1_000_001)
-        #expect(try self.find(1_000_001) == .bodyFound(true))
-        #expect(try self.find(5) == .bodyFound(false))
-        _ = try self.bench.apply(.loseBody(LoseBody(body: body)))
+        #expect(try self.find(1_000_001) == .success(true))
+        #expect(try self.find(5) == .success(false))
+        _ = try self.bench.apply(LoseBody(body))
         let lost = try #require(try self.asset(1)?.body)
         #expect(
             try self.find(1_000_001, until: self.bench.milliseconds)
-                == .refused(RequestRefusal(.pinTooLate)))
+                == .failure(RequestRefusal(.pinTooLate)))
         #expect(
-            try self.find(1_000_001, as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
+            try self.find(1_000_001, as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
         #expect(try self.asset(1)?.body == lost)
-        #expect(try self.find(1_000_001) == .bodyFound(true))
+        #expect(try self.find(1_000_001) == .success(true))
         let found = try #require(try self.asset(1)?.body)
         #expect(!found.isLost)
         #expect(found.namedAt == LogIndex(self.bench.index))
         #expect(found.chunks == lost.chunks)
         #expect(self.bench.changes.last == .found(found))
-        #expect(try self.lost().files.isEmpty)
+        #expect(try self.lost().isEmpty)
         #expect(
             try self.bench.pin(2, content: 9, size: 600)
-                == .pinned(PinnedAsset(asset: AssetID(1), fileChecksum: "sum9", isShared: true)))
+                == AssetBench.pinned(1, "sum9", isShared: true))
     }
 
     @Test mutating func `bodies are told in the order of the question, for Stratus itself`() throws
     {
         _ = try self.bench.pin(1, content: nil, size: 600)
         let known = BodyID(1_000_001)
-        guard
-            case .bodies(let found) = try self.bench.ask(
-                .bodies(BodiesAsk([BodyID(5), known, known])))
-        else {
-            Issue.record("no bodies")
-            return
-        }
+        let found = try self.bench.ask(BodiesAsk([BodyID(5), known, known])).get()
         #expect(found.bodies.map { $0?.body } == [nil, known, known])
         #expect(
-            try self.bench.ask(.bodies(BodiesAsk([known])), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
+            try self.bench.ask(BodiesAsk([known]), as: Bench.user)
+                == .failure(RequestRefusal(.accessDenied)))
         let many = Array(repeating: known, count: BodiesAsk.countMax + 1)
         #expect(
-            try self.bench.ask(.bodies(BodiesAsk(many)))
-                == .refused(RequestRefusal(.tooManyItems, "256")))
+            try self.bench.ask(BodiesAsk(many))
+                == .failure(RequestRefusal(.tooManyItems, String(BodiesAsk.countMax))))
+    }
+
+    /// The largest file there is, and as many small ones as a question may name.
+    @Test mutating func `questions about the largest files keep their bound`() throws {
+        let (most, chunk) = (StoredBody.chunkCountMax, 64)
+        var pin = AssetGoldens.pin(1, body: 1_000_001, upload: 1, digest: nil)
+        pin.stored.size = UInt64(most * chunk)
+        pin.stored.chunkSize = UInt32(chunk)
+        pin.stored.chunks = Array(
+            repeating: .init(storedSize: UInt32(chunk) + 17, crc: .max), count: most)
+        pin.stored.orphanAfterMilliseconds = .max
+        pin.rules = self.bench.rules
+        _ = try self.bench.apply(pin, as: Bench.user).get()
+        for number in 2...UInt128(BodiesAsk.countMax) {
+            _ = try self.bench.pin(number, content: nil, size: 25_600)
+        }
+        #expect(try self.asset(1)?.body.chunks.count == most)
+        let names = (1...UInt128(BodiesAsk.countMax)).map { BodyID($0 + 1_000_000) }
+        #expect(try self.bench.ask(BodiesAsk(names)).get().bodies.count == 1)
+        #expect(
+            try self.bench.ask(BodiesAsk(Array(names.reversed()))).get().bodies.count
+                == BodiesAsk.countMax - 1)
+        let page = try self.bench.ask(DatabaseFilesAsk(Bench.privateDatabase) { _ in }).get()
+        #expect(page.bodies.count == BodiesAsk.countMax && page.next == nil)
+        #expect(try self.bench.rowFaults().isEmpty)
     }
 
     @Test func `the nodes that have a found body are checked as those of a pin`() {
-        let command = RecordCommand.findBody(AssetGoldens.find).enveloped(
+        let command = AssetGoldens.find.enveloped(
             container: Bench.container, identity: RequestIdentity(high: 1, low: 2),
             deadlineMilliseconds: 1, schemaVersion: 0, principal: Bench.system)
         #expect(DataState().holdings(in: command) == AssetGoldens.find.storers)

@@ -19,18 +19,11 @@ import Testing
             of: FileSystem(self.world.simulatedFiles))
     }
 
-    private mutating func apply(
-        _ command: RecordCommand, to store: PartitionStore<DataState>
+    private mutating func apply<Operation: Submittable>(
+        _ operation: Operation, to store: PartitionStore<DataState>
     ) throws {
         try self.apply(
-            command.enveloped(
-                container: Bench.container, identity: RequestIdentity(high: 0, low: self.index + 1),
-                deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system), to: store)
-    }
-
-    private mutating func apply(_ key: PutKey, to store: PartitionStore<DataState>) throws {
-        try self.apply(
-            key.enveloped(
+            operation.enveloped(
                 container: Bench.container, identity: RequestIdentity(high: 0, low: self.index + 1),
                 deadlineMilliseconds: .max, principal: Bench.system), to: store)
     }
@@ -53,10 +46,9 @@ import Testing
         }
     }
 
-    private static func pin(_ number: UInt128, chunkCount: UInt64 = 2) -> RecordCommand {
-        .pinAsset(
-            AssetGoldens.pin(
-                number, body: number + 0x100, upload: number, digest: nil, size: chunkCount * 256))
+    private static func pin(_ number: UInt128, chunkCount: UInt64 = 2) -> PinAsset {
+        AssetGoldens.pin(
+            number, body: number + 0x100, upload: number, digest: nil, size: chunkCount * 256)
     }
 
     @Test mutating func `changes are told once, and outlive a close`() throws {
@@ -65,7 +57,7 @@ import Testing
         try self.apply(Self.pin(1), to: store)
         try store.close()
         let body = AssetGoldens.pin(1, body: 0x101, upload: 1, digest: nil, size: 512)
-            .manifest(of: 1, namedAt: LogIndex(2))
+            .stored.manifest(of: 1, namedAt: LogIndex(2))
         #expect(store.takeBodyChanges() == [.named(body)])
         #expect(store.takeBodyChanges() == [])
         #expect(try store.bodies(from: BodyID(0), limit: 10) == [body])
@@ -117,15 +109,15 @@ import Testing
     }
 
     @Test func `a leader reads of a pin who holds the body`() {
-        func holdings(_ command: RecordCommand) -> [CopyHolding]? {
+        func holdings<Operation: Submittable>(_ operation: Operation) -> [CopyHolding]? {
             DataState().holdings(
-                in: command.enveloped(
+                in: operation.enveloped(
                     container: Bench.container, identity: RequestIdentity(high: 1, low: 1),
-                    deadlineMilliseconds: 1, schemaVersion: 0, principal: Bench.user))
+                    deadlineMilliseconds: 1, principal: Bench.user))
         }
         #expect(holdings(Self.pin(1)) == [CopyHolding(node: NodeID(2), at: LogIndex(300))])
         // An empty file has no copies.
         #expect(holdings(Self.pin(1, chunkCount: 0)) == nil)
-        #expect(holdings(.continueJobs(ContinueJobs())) == nil)
+        #expect(holdings(RecordCommand.continueJobs(ContinueJobs())) == nil)
     }
 }

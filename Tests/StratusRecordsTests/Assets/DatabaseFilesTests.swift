@@ -12,17 +12,14 @@ import Testing
     @Test mutating func `a database's bodies come in pages, and nobody else's`() throws {
         try self.bench.putKey(0)
         try self.bench.putKey(1)
-        let count = RecordState.databaseFileRowCountMax + 20
+        let count = DatabaseFilesAsk.rowCountMax + 20
         for number in 1...UInt128(count) {
             _ = try self.bench.pin(number, content: nil, size: 600)
         }
         var bodies: [BodyExtent] = []
         var (after, pageCount) = (nil as AssetID?, 0)
         repeat {
-            guard
-                case .databaseFiles(let page) = try self.bench.ask(
-                    .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase, after: after)))
-            else { throw BenchError("no answer") }
+            let page = try self.page(after: after)
             bodies += page.bodies
             after = page.next
             pageCount += 1
@@ -32,18 +29,18 @@ import Testing
         let row = try #require(try AssetRows.body(BodyID(1_000_001), over: self.bench.rows.view))
         #expect(bodies.allSatisfy { $0.chunkCount == UInt32(row.chunks.count) })
         #expect(
-            try self.bench.ask(.databaseFiles(DatabaseFilesAsk(Bench.publicDatabase)))
-                == .databaseFiles(DatabaseFiles()))
+            try self.bench.ask(DatabaseFilesAsk(Bench.publicDatabase) { _ in })
+                == .success(DatabaseFiles()))
         #expect(
             try self.bench.ask(
-                .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase)), as: Bench.user)
-                == .refused(RequestRefusal(.accessDenied)))
-        _ = try self.bench.apply(.loseBody(LoseBody(body: BodyID(1_000_001))))
-        guard
-            case .databaseFiles(let page) = try self.bench.ask(
-                .databaseFiles(DatabaseFilesAsk(Bench.privateDatabase)))
-        else { throw BenchError("no answer") }
-        #expect(page.bodies.first?.body == BodyID(1_000_002))
+                DatabaseFilesAsk(Bench.privateDatabase) { _ in }, as: Bench.user)
+                == .failure(RequestRefusal(.accessDenied)))
+        _ = try self.bench.apply(LoseBody(BodyID(1_000_001)))
+        #expect(try self.page(after: nil).bodies.first?.body == BodyID(1_000_002))
+    }
+
+    private mutating func page(after asset: AssetID?) throws -> DatabaseFiles {
+        try self.bench.ask(DatabaseFilesAsk(Bench.privateDatabase) { $0.after = asset }).get()
     }
 
 }

@@ -10,21 +10,18 @@ enum ReplaceGoldens {
         _ asset: UInt128 = 0xA1, old: UInt128 = 0xB1, body: UInt128 = 0xB2, size: UInt64 = 300,
         keyVersion: UInt32 = 2
     ) -> ReplaceBody {
-        let pin = AssetGoldens.pin(asset, body: body, size: size)
-        return ReplaceBody(
-            database: Bench.privateDatabase, asset: AssetID(asset), old: BodyID(old),
-            body: BodyID(body), size: size, chunkSize: pin.chunkSize, keyVersion: keyVersion,
-            chunks: pin.chunks, orphanAfterMilliseconds: pin.orphanAfterMilliseconds,
-            storers: pin.storers)
+        ReplaceBody(Bench.privateDatabase) {
+            $0.asset = AssetID(asset)
+            $0.old = BodyID(old)
+            $0.new = AssetGoldens.pin(asset, body: body, size: size).stored
+            $0.new.keyVersion = keyVersion
+        }
     }
 
-    static let commands: [(name: String, command: RecordCommand)] = [
-        ("command-replace-body-1", .replaceBody(Self.replace()))
-    ]
-
-    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
-        ("outcome-body-replaced-1", .replaceBody, .bodyReplaced(.replaced)),
-        ("outcome-body-replaced-2", .replaceBody, .bodyReplaced(.differs)),
+    static let samples = [
+        TypedGolden.command("command-replace-body-1", Self.replace()),
+        TypedGolden.outcome("outcome-body-replaced-1", of: ReplaceBody.self, .replaced),
+        TypedGolden.outcome("outcome-body-replaced-2", of: ReplaceBody.self, .differs),
     ]
 }
 
@@ -48,10 +45,10 @@ enum ReplaceGoldens {
     private mutating func replace(
         _ asset: UInt128 = 1, body: UInt128 = 5_000_001, as principal: Principal = Bench.system,
         _ change: (inout ReplaceBody) -> Void = { _ in }
-    ) throws -> RecordOutcome {
+    ) throws -> Result<ReplacedBody, RequestRefusal> {
         var replace = ReplaceGoldens.replace(asset, old: asset + 1_000_000, body: body)
         change(&replace)
-        return try self.bench.apply(.replaceBody(replace), as: principal)
+        return try self.bench.apply(replace, as: principal)
     }
 
     private func everything() throws -> [[Bytes]] {
@@ -66,19 +63,17 @@ enum ReplaceGoldens {
 
     @Test func `a command whose numbers do not agree is malformed`() {
         let changes: [(inout ReplaceBody) -> Void] = [
-            { $0.size += 600 }, { $0.keyVersion = 0 }, { $0.body = $0.old },
+            { $0.new.size += 600 }, { $0.new.keyVersion = 0 }, { $0.new.body = $0.old },
             {
-                $0.storers = Array(
-                    repeating: $0.storers[0], count: PinAsset.storerCountMax + 1)
+                $0.new.storers = Array(
+                    repeating: $0.new.storers[0], count: StoredBody.storerCountMax + 1)
             },
         ]
         for change in changes {
             var replace = ReplaceGoldens.replace()
             change(&replace)
             #expect(throws: DecodingError.self) {
-                _ = try RecordCommand(
-                    decoding: RecordCommand.replaceBody(replace).encoded(),
-                    container: Bench.container)
+                _ = try ReplaceBody(decoding: replace.encoded(), container: Bench.container)
             }
         }
     }
@@ -87,7 +82,7 @@ enum ReplaceGoldens {
         let before = try #require(try self.bench.row(1))
         #expect(
             try self.older().map(\.asset) == [AssetID(1), AssetID(2), AssetID(3)])
-        #expect(try self.replace() == .bodyReplaced(.replaced))
+        #expect(try self.replace() == .success(.replaced))
         var expected = before
         expected.body = BodyID(5_000_001)
         expected.keyVersion = 2
@@ -106,58 +101,55 @@ enum ReplaceGoldens {
         #expect(try AssetRows.body(BodyID(1_000_001), over: self.bench.rows.view) == nil)
         #expect(try self.older().map(\.asset) == [AssetID(2), AssetID(3)])
         // An equal file finds it as before, and its receipt is good.
-        guard
-            case .pinned(let pinned) = try self.bench.pin(
-                9, content: 1, size: 300, keyVersion: 2)
-        else { throw BenchError("no pin") }
+        let pinned = try self.bench.pin(9, content: 1, size: 300, keyVersion: 2).get()
         #expect(pinned.asset == AssetID(1) && pinned.isShared)
         // Under another identity it says the same, and changes nothing.
         let rows = try self.everything()
-        #expect(try self.replace() == .bodyReplaced(.replaced))
+        #expect(try self.replace() == .success(.replaced))
         #expect(try self.everything() == rows)
     }
 
     @Test mutating func `what cannot be replaced is left as it is, and said`() throws {
         let refusals: [(ReplacedBody, (inout ReplaceBody) -> Void)] = [
-            (.late, { $0.orphanAfterMilliseconds = 1 }),
+            (.late, { $0.new.orphanAfterMilliseconds = 1 }),
             (.gone, { $0.asset = AssetID(77) }),
             (.gone, { $0.database = Bench.publicDatabase }),
-            (.keyMissing, { $0.keyVersion = 1 }), (.keyMissing, { $0.keyVersion = 3 }),
+            (.keyMissing, { $0.new.keyVersion = 1 }), (.keyMissing, { $0.new.keyVersion = 3 }),
             (.changed, { $0.old = BodyID(1_000_002) }),
-            (.taken, { $0.body = BodyID(1_000_002) }),
+            (.taken, { $0.new.body = BodyID(1_000_002) }),
             (
                 .differs,
                 {
-                    $0.size = 301
-                    $0.chunks[1].storedSize += 1
+                    $0.new.size = 301
+                    $0.new.chunks[1].storedSize += 1
                 }
             ),
             (
                 .differs,
                 {
-                    $0.chunkSize = 512
-                    $0.chunks = [.init(storedSize: 317, crc: 1)]
+                    $0.new.chunkSize = 512
+                    $0.new.chunks = [.init(storedSize: 317, crc: 1)]
                 }
             ),
         ]
         let rows = try self.everything()
         for (refusal, change) in refusals {
-            #expect(try self.replace { change(&$0) } == .bodyReplaced(refusal), "\(refusal)")
+            #expect(try self.replace { change(&$0) } == .success(refusal), "\(refusal)")
             #expect(try self.everything() == rows, "\(refusal)")
         }
-        #expect(try self.replace(as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
+        #expect(try self.replace(as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
         #expect(try self.everything() == rows && self.bench.changes.isEmpty)
         // The newest key was destroyed with the database.
         _ = try self.bench.apply(
             .eraseDatabase(EraseDatabase(database: Bench.privateDatabase, zoneCount: 100)))
-        #expect(try self.replace(2) == .bodyReplaced(.keyMissing))
+        #expect(try self.replace(2) == .success(.keyMissing))
     }
 
     @Test mutating func `a lost body is listed as one, and what was read of it is taken`() throws {
-        _ = try self.bench.apply(.loseBody(LoseBody(body: BodyID(1_000_001))))
+        _ = try self.bench.apply(LoseBody(BodyID(1_000_001)))
         #expect(try self.older().map(\.isLost) == [true, false, false])
         // Somebody had read all of it before its copies went.
-        #expect(try self.replace() == .bodyReplaced(.replaced))
+        #expect(try self.replace() == .success(.replaced))
         #expect(
             try AssetRows.body(BodyID(5_000_001), over: self.bench.rows.view)?.isLost == false)
         #expect(try self.older().map(\.asset) == [AssetID(2), AssetID(3)])
@@ -166,10 +158,8 @@ enum ReplaceGoldens {
     @Test mutating func `after a newer key no file is named under an old one`() throws {
         #expect(
             try self.bench.pin(4, content: nil, size: 300, keyVersion: 1)
-                == .refused(RequestRefusal(.keyMissing)))
-        guard case .pinned = try self.bench.pin(4, content: nil, size: 300, keyVersion: 2) else {
-            throw BenchError("no pin")
-        }
+                == .failure(RequestRefusal(.keyMissing)))
+        _ = try self.bench.pin(4, content: nil, size: 300, keyVersion: 2).get()
     }
 
     @Test mutating func `keys that nothing needs are destroyed, and no others`() throws {
@@ -215,7 +205,7 @@ enum ReplaceGoldens {
         }
         var pin = AssetGoldens.pin(5_000, body: 5_000, upload: 5_000, digest: nil)
         pin.database = other
-        _ = try self.bench.apply(.pinAsset(pin))
+        _ = try self.bench.apply(pin)
         var (found, after, count): ([AssetID], AssetID?, Int) = ([], nil, 0)
         repeat {
             let page = try self.bench.ask(

@@ -101,9 +101,8 @@ struct DocumentBench {
         var pin = AssetGoldens.pin(
             number, body: number + 1_000_000, upload: number, digest: nil, size: size)
         pin.fileChecksum = checksum ?? "sum\(number)"
-        pin.orphanAfterMilliseconds = self.milliseconds + 3_600_000
-        guard case .pinned(let pinned) = try self.bench.apply(.pinAsset(pin), as: Bench.system)
-        else { throw BenchError("not pinned") }
+        pin.stored.orphanAfterMilliseconds = self.milliseconds + 3_600_000
+        let pinned = try self.bench.apply(pin).get()
         return DocumentFile(
             asset: pinned.asset, checksum: pinned.fileChecksum, size: size)
     }

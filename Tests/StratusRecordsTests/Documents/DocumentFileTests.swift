@@ -167,29 +167,25 @@ import Testing
         // One that comes before the holder goes, and one that comes after it.
         for (round, comesBefore) in [true, false].enumerated() {
             let first = UInt128(10 * round + 1)
-            func pin(_ number: UInt128, _ now: Int64) -> RecordCommand {
+            func pin(_ number: UInt128, _ now: Int64) -> PinAsset {
                 var pin = AssetGoldens.pin(
                     number, body: number + 1_000_000, upload: number,
                     digest: UInt128(round + 9), size: 300)
-                pin.orphanAfterMilliseconds = now + hour
+                pin.stored.orphanAfterMilliseconds = now + hour
                 pin.rules.pinMilliseconds = 600_000
                 pin.rules.graceMilliseconds = hour
-                return .pinAsset(pin)
+                return pin
             }
-            let outcome = try self.own.bench.apply(
-                pin(first, self.own.milliseconds), as: Bench.system)
-            guard case .pinned(let pinned) = outcome else { throw BenchError("\(outcome)") }
+            let pinned = try self.own.bench.apply(pin(first, self.own.milliseconds)).get()
             let content = DocumentContent.file(
                 DocumentFile(asset: pinned.asset, checksum: pinned.fileChecksum, size: 300))
             let item = try self.create(round + 1, "film", content)
             if comesBefore {
-                _ = try self.own.bench.apply(
-                    pin(first + 1, self.own.milliseconds), as: Bench.system)
+                _ = try self.own.bench.apply(pin(first + 1, self.own.milliseconds))
             }
             try self.own.run(.remove(id: item.id, basedOn: nil))
             if !comesBefore {
-                _ = try self.own.bench.apply(
-                    pin(first + 1, self.own.milliseconds), as: Bench.system)
+                _ = try self.own.bench.apply(pin(first + 1, self.own.milliseconds))
             }
             self.own.milliseconds += hour - 60_000
             try self.own.bench.finishJobs()

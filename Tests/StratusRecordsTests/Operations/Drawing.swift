@@ -28,7 +28,10 @@ struct Drawing: Form {
     private mutating func draw(_ count: Int) -> Int {
         Int.random(in: 0..<count, using: &self.random)
     }
-    private mutating func draw() -> UInt64 { self.random.next() >> UInt64(self.draw(64)) }
+    /// Zero is no rare value.
+    private mutating func draw() -> UInt64 {
+        self.draw(8) == 0 ? 0 : self.random.next() >> UInt64(self.draw(64))
+    }
 
     mutating func lay(byte value: inout UInt8) { value = UInt8(self.draw(4)) }
     mutating func lay(_ value: inout Bool) { value = self.draw(2) == 0 }

@@ -122,8 +122,8 @@ import Testing
             return (.owner, .subscriptions(database, isShared: false, names: nil))
         case .keyValueDevices: return (.owner, .keyValueDevices(database))
         // Their forms are those of the goldens, by the need that the list of needs has.
-        case .schema, .jobs, .work, .news, .waitingDevices, .audience, .asset, .buckets,
-            .keyValues, .documents, .heldRecords, .lostFiles, .databaseFiles, .assetRows, .bodies:
+        case .schema, .jobs, .work, .news, .waitingDevices, .audience, .buckets,
+            .keyValues, .documents, .heldRecords:
             return nil
         }
     }
@@ -209,7 +209,9 @@ import Testing
         "WrappedKeysAsk": .system, "ShareByLinkAsk": .link, "ShareDetailAsk": .reader,
         "SharedZonesAsk": .owner, "PutKey": .system, "RewrapKey": .system, "RetireKeys": .system,
         "ResealFields": .system, "JoinShare": .link, "LeaveShares": .reader,
-        "NoteSharedZone": .system,
+        "NoteSharedZone": .system, "PinAsset": .owner, "HoldAssets": .owner, "LoseBody": .system,
+        "FindBody": .system, "ReplaceBody": .system, "AssetAsk": .system, "LostFilesAsk": .system,
+        "DatabaseFilesAsk": .system, "AssetRowsAsk": .system, "BodiesAsk": .system,
     ]
 
     private static func ask<Question: PartitionQuestion>(
@@ -262,8 +264,7 @@ import Testing
         case .auditLinks: return (.system, .auditLinks(AuditLinks(database: database)))
         // Their forms are those of the goldens.
         case .installSchema, .extendSchema, .reserveReferences, .modifySubscriptions, .followNews,
-            .noteBuckets, .modifyKeyValues, .modifyDocuments, .pinAsset, .holdAssets, .loseBody,
-            .findBody, .replaceBody, .forgetOutcomes:
+            .noteBuckets, .modifyKeyValues, .modifyDocuments, .forgetOutcomes:
             return nil
         }
     }

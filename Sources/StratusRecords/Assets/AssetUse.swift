@@ -1,25 +1,4 @@
-package import StratusModel
-
-/// An asset with everything that is needed to read it.
-package struct StoredAsset: Sendable, Equatable {
-    package var asset: AssetID
-    package var database: DatabaseID
-    package var fileChecksum: String
-    package var body: BodyManifest
-    /// The key that the body is sealed under.
-    package var key: WrappedKey
-
-    package init(
-        asset: AssetID, database: DatabaseID, fileChecksum: String, body: BodyManifest,
-        key: WrappedKey
-    ) {
-        self.asset = asset
-        self.database = database
-        self.fileChecksum = fileChecksum
-        self.body = body
-        self.key = key
-    }
-}
+import StratusCoding
 
 /// The assets of a database: each counts once, with its plain size, from its pin to its end.
 package struct AssetUse: Sendable, Hashable {
@@ -40,4 +19,24 @@ package struct AssetUse: Sendable, Hashable {
     }
 
     package static let none = AssetUse()
+}
+
+extension ByteWriter {
+    mutating func write(_ use: AssetUse) {
+        self.write(varint: use.count)
+        self.write(varint: use.size)
+        self.write(varint: use.unattachedCount)
+        self.write(varint: use.unattachedSize)
+    }
+}
+
+extension ByteReader {
+    mutating func assetUse() throws(DecodingError) -> AssetUse {
+        let count = try self.varint()
+        let size = try self.varint()
+        let unattachedCount = try self.varint()
+        return AssetUse(
+            count: count, size: size, unattachedCount: unattachedCount,
+            unattachedSize: try self.varint())
+    }
 }
