@@ -40,6 +40,35 @@ import Testing
         #expect(suites > 40 && tests > 25, "\(suites) suites and \(tests) tests are named")
     }
 
+    @Test(arguments: [
+        "Docs/internals/testing.md", "Docs/reference/compatibility.md",
+        "Docs/reference/promises.md",
+        "Docs/security.md",
+    ])
+    func `every suite and stage that a page names exists`(path: String) throws {
+        let page = try self.repository.text(path)
+        let sources = try self.repository.swiftFiles(under: "Tests").map(\.text).joined()
+        var names = 0
+        for match in page.matches(of: /`([A-Z]\w+Tests)`/) {
+            names += 1
+            let name = match.output.1
+            #expect(
+                sources.contains("struct \(name)") || sources.contains("class \(name)")
+                    || FileManager.default.fileExists(
+                        atPath: self.repository.root.appendingPathComponent("Tests/\(name)").path),
+                "there is no \(name)")
+        }
+        for match in page.matches(of: /`(?:Tests\/Stages\/)?(\d\d-[a-z-]+)`/) {
+            names += 1
+            let stage = self.repository.root.appendingPathComponent(
+                "Tests/Stages/\(match.output.1)")
+            #expect(
+                FileManager.default.fileExists(atPath: stage.path),
+                "there is no stage \(match.output.1)")
+        }
+        #expect(names > 5, "\(names) names")
+    }
+
     @Test func `every promise of CloudKit's is judged and names tests that exist`() throws {
         let page = try self.repository.text("Docs/reference/promises.md")
         var sources = ""

@@ -42,6 +42,8 @@ final class MemoryRouter: PartitionRouter {
     /// Partitions for which every call throws.
     let away = Mutex<Set<ShardKey>>([])
     let runsJobs = Mutex(true)
+    /// Homes that commands were sent to.
+    let written = Mutex<Set<ShardKey>>([])
     /// Homes that were read from, in order.
     let readHomes = Mutex<[ShardKey]>([])
     /// Called before a read is answered.
@@ -54,6 +56,7 @@ final class MemoryRouter: PartitionRouter {
         mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {
         let key = try self.key(of: address)
+        _ = self.written.withLock { $0.insert(key) }
         if case .database = key {
             self.last.withLock { $0 = (command.deadlineMilliseconds, mayRunLater) }
         }

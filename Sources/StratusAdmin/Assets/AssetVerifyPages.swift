@@ -18,8 +18,7 @@ enum AssetVerifyPages {
     ]
 
     private static func verify(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let container = try exchange.container()
-        try await exchange.requireKnown(container)
+        let container = try await exchange.container()
         let control = exchange.control
         let work = AssetVerification(of: container, try exchange.directory) {
             await control.checkCopies(of: $0, $1, in: $2)

@@ -26,7 +26,6 @@ enum BrandPages {
     private static func show(_ exchange: AdminExchange, _ container: ContainerReference)
         async throws -> HTTPResponse
     {
-        try await exchange.requireKnown(container)
         guard let brand = try await Brands(exchange.store).brand(of: container) else {
             throw AdminRefusal.missing("brand")
         }
@@ -36,7 +35,6 @@ enum BrandPages {
     private static func set(
         _ exchange: AdminExchange, _ body: BrandBody, of container: ContainerReference
     ) async throws -> HTTPResponse {
-        try await exchange.requireKnown(container)
         let brands = try Brands(exchange.store)
         var brand = try await brands.brand(of: container) ?? Brand()
         brand.name = body.name ?? brand.name
@@ -72,7 +70,6 @@ enum BrandPages {
     private static func clear(_ exchange: AdminExchange, _ container: ContainerReference)
         async throws -> HTTPResponse
     {
-        try await exchange.requireKnown(container)
         try await Brands(exchange.store).clear(container)
         return await exchange.done("container brand clear", "", container)
     }

@@ -27,7 +27,7 @@ enum ContainerPages {
             "POST", "/v1/containers/{container}/environments/{environment}",
             body: "buckets, placement, zoneBuckets",
             answer: "the container that was made"
-        ) { try await Self.createContainer($0, $0.container(), $0.body()) },
+        ) { try await Self.createContainer($0, $0.namedContainer(), $0.body()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}",
             answer: "the container, whose access has ended (confirm=NAME)"
@@ -43,7 +43,7 @@ enum ContainerPages {
         AdminRoute(
             "GET", "/v1/containers/{container}/environments/{environment}/places",
             answer: "the partitions of a user's private database (owner=USER, zone=NAME)"
-        ) { try await Self.showPlaces($0, in: $0.container()) },
+        ) { try await Self.showPlaces($0, in: $0.namedContainer()) },
         AdminRoute(
             "POST", "/v1/containers/{container}/environments/{environment}/references/audit",
             answer: "how many buckets have begun"
@@ -67,7 +67,7 @@ enum ContainerPages {
     private static func listEnvironments(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let name = exchange.parameter("container")
         guard ContainerReference.isName(name), name.utf8.count <= 255 else {
-            throw AdminRefusal(404, .notFound, "give a container's name")
+            throw AdminRefusal.bad(ContainerReference.refusal(of: name))
         }
         var found: [ContainerAnswer] = []
         for environment in Environment.allCases {

@@ -30,7 +30,7 @@ enum SchemaPages {
     ]
 
     private static func show(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let container = try exchange.container()
+        let container = try await exchange.container()
         do throws(NodeControlFailure) {
             let schema = try await exchange.control.schema(of: container)
             return AdminAnswer.text(200, SchemaText.write(schema.namingUsers))
@@ -38,7 +38,7 @@ enum SchemaPages {
     }
 
     private static func replace(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let container = try exchange.container()
+        let container = try exchange.namedContainer()
         guard container.environment == .development else {
             throw AdminRefusal(
                 409, .productionIsClosed,
@@ -84,14 +84,15 @@ enum SchemaPages {
 
     /// Production becomes what development is, and keeps what only it has.
     private static func promote(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let container = try exchange.container()
+        let container = try exchange.namedContainer()
         guard container.environment == .production else {
             throw AdminRefusal(404, .notFound, "a schema is promoted to 'production'")
         }
         let development = ContainerReference(
             container: container.container, environment: .development)
         if exchange.services.directory != nil {
-            for place in [container, development] { _ = try await Self.admit(place, exchange) }
+            try await exchange.requireKnown(development)
+            _ = try await Self.admit(container, exchange)
         }
         do throws(NodeControlFailure) {
             let wanted = try await exchange.control.schema(of: development)

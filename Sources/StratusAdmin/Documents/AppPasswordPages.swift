@@ -23,7 +23,7 @@ enum AppPasswordPages {
 
     private static func passwords(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let id = try await UserPages.account(exchange, exchange.parameter("email"))
-        let container = try exchange.container()
+        let container = try await exchange.container()
         let passwords = try await exchange.accounts.appPasswords(of: id).filter {
             $0.container == container
         }
@@ -44,7 +44,7 @@ enum AppPasswordPages {
         _ exchange: AdminExchange, _ body: AppPasswordBody
     ) async throws -> HTTPResponse {
         let id = try await UserPages.account(exchange, exchange.parameter("email"))
-        let container = try exchange.container()
+        let container = try await exchange.container()
         guard let label = body.label, Session.AppPassword.isLabel(label) else {
             throw AdminRefusal.bad(
                 "'label' is missing, or has not 1 to \(Session.AppPassword.labelSizeMax) bytes")
@@ -72,7 +72,7 @@ enum AppPasswordPages {
 
     private static func revokePassword(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let id = try await UserPages.account(exchange, exchange.parameter("email"))
-        let container = try exchange.container()
+        let container = try await exchange.container()
         let number = exchange.parameter("id")
         guard try await exchange.accounts.revokeAppPassword(number, of: id, in: container) else {
             throw AdminRefusal.missing("app password")

@@ -43,7 +43,7 @@ enum DocumentPages {
         let id = try await UserPages.account(exchange, exchange.parameter("email"))
         guard
             let documents = try await UserDocuments(
-                id, in: try exchange.container(), try exchange.directory)
+                id, in: try await exchange.container(), try exchange.directory)
         else { throw AdminRefusal.missing("user") }
         return documents
     }
@@ -136,7 +136,7 @@ enum DocumentPages {
     }
 
     private static func withdraw(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let container = try exchange.container()
+        let container = try await exchange.container()
         guard try await Self.documents(exchange).withdraw(exchange.parameter("id")) else {
             throw AdminRefusal.missing("publication")
         }
@@ -145,7 +145,7 @@ enum DocumentPages {
     }
 
     private static func unlock(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let container = try exchange.container()
+        let container = try await exchange.container()
         guard try await Self.documents(exchange).unlock(exchange.parameter("token")) else {
             throw AdminRefusal.missing("lock")
         }

@@ -32,7 +32,7 @@ enum KeyValuePages {
         let id = try await UserPages.account(exchange, exchange.parameter("email"))
         guard
             let store = try await UserKeyValues(
-                id, in: try exchange.container(), try exchange.directory)
+                id, in: try await exchange.container(), try exchange.directory)
         else { throw AdminRefusal.missing("user") }
         return store
     }
@@ -91,7 +91,7 @@ enum KeyValuePages {
             }
         }
         let store = try await Self.store(exchange)
-        let container = try exchange.container()
+        let container = try await exchange.container()
         switch try await store.change(key, to: value) {
         case nil: break
         case .keyInvalid: throw AdminRefusal.bad("a key has 1 to 64 bytes")

@@ -65,15 +65,37 @@ struct AdminExchange: Sendable {
     /// The value of a name in braces.
     func parameter(_ name: String) -> String { self.parameters[name] ?? "" }
 
-    /// The container and environment that the path names.
-    func container() throws(AdminRefusal) -> ContainerReference {
-        let name = self.parameter("container")
-        guard ContainerReference.isName(name), name.utf8.count <= 255,
-            let environment = Environment(name: self.parameter("environment"))
-        else {
-            throw AdminRefusal(
-                404, .notFound,
-                "give a container's name and 'development' or 'production'")
+    /// The container and environment that the path names. One that nobody has made is refused: its
+    /// name may be mistyped, and an empty answer would look like an answer.
+    func container() async throws -> ContainerReference {
+        let container = try self.namedContainer()
+        if self.services.directory != nil { try await self.requireKnown(container) }
+        return container
+    }
+
+    /// The same for whoever may make it, or asks for what its name alone tells.
+    func namedContainer() throws(AdminRefusal) -> ContainerReference {
+        try Self.container(self.parameter("container"), self.parameter("environment"))
+    }
+
+    /// The container and environment that a body names, which somebody has made.
+    func container(of body: PlaceBody) async throws -> ContainerReference {
+        guard let name = body.container, !name.isEmpty, let environment = body.environment else {
+            throw AdminRefusal.bad("'container' and 'environment' are missing")
+        }
+        let container = try Self.container(name, environment)
+        try await self.requireKnown(container)
+        return container
+    }
+
+    private static func container(_ name: String, _ environment: String) throws(AdminRefusal)
+        -> ContainerReference
+    {
+        guard ContainerReference.isName(name), name.utf8.count <= 255 else {
+            throw .bad(ContainerReference.refusal(of: name))
+        }
+        guard let environment = Environment(name: environment) else {
+            throw .bad("the environment is 'development' or 'production'")
         }
         return ContainerReference(container: name, environment: environment)
     }
@@ -143,7 +165,6 @@ struct AdminExchange: Sendable {
         }
     }
 
-    /// Refuses a container that nobody has made: an empty list would look like an answer.
     func requireKnown(_ container: ContainerReference) async throws {
         guard try await self.isKnown(container) else {
             throw AdminRefusal(

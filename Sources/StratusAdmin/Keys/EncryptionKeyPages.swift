@@ -131,10 +131,7 @@ enum EncryptionKeyPages {
     private static func container(_ exchange: AdminExchange, _ body: PlaceBody) async throws
         -> ContainerReference
     {
-        guard let name = body.container, !name.isEmpty,
-            let environment = body.environment.flatMap({ Environment(name: $0) })
-        else { throw AdminRefusal.bad("'container' and 'environment' are missing") }
-        let container = ContainerReference(container: name, environment: environment)
+        let container = try await exchange.container(of: body)
         guard try await exchange.registry.descriptor(of: container)?.state == .active else {
             throw AdminRefusal.missing("container")
         }

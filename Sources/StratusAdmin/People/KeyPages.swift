@@ -19,7 +19,7 @@ enum KeyPages {
             answer:
                 "the id of the key, and whether this made the container (existing=1: it must be "
                 + "there)"
-        ) { try await Self.addKey($0, $0.body(), in: $0.container()) },
+        ) { try await Self.addKey($0, $0.body(), in: $0.namedContainer()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}/keys/{key}",
             answer: "nothing"
@@ -59,7 +59,6 @@ enum KeyPages {
     private static func listKeys(_ exchange: AdminExchange, in container: ContainerReference)
         async throws -> HTTPResponse
     {
-        try await exchange.requireKnown(container)
         let keys = try await exchange.access.keys(in: container)
         let names = try exchange.store.keys
         return AdminAnswer.json(

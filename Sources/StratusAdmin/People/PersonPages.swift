@@ -119,6 +119,9 @@ enum PersonPages {
         guard address.isMailable else {
             throw AdminRefusal.bad("no e-mail can be sent to '\(account.email)'")
         }
+        guard account.status == .active else {
+            throw AdminRefusal(409, .refused, "the account is disabled: enable it first")
+        }
         // Before it is made: whoever has the link can sign in as this person.
         try await exchange.note("user invite", "\(id)")
         guard let secret = try await exchange.accounts.makeReset(of: id, mailedTo: address) else {

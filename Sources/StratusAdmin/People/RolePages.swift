@@ -46,7 +46,6 @@ enum RolePages {
     ) async throws
         -> HTTPResponse
     {
-        try await exchange.admit(container)
         guard let role = body.role, let isMember = body.isMember else {
             throw AdminRefusal.bad("'role' and 'member' are missing")
         }

@@ -18,7 +18,7 @@ enum TokenPages {
             body: "name, origins, callbackURL, anyOrigin, receivesNames",
             answer: "the token, shown this once, its id, and whether this made the container "
                 + "(existing=1: it must be there)"
-        ) { try await Self.createToken($0, $0.body(), in: $0.container()) },
+        ) { try await Self.createToken($0, $0.body(), in: $0.namedContainer()) },
         AdminRoute(
             "DELETE", "/v1/containers/{container}/environments/{environment}/tokens/{token}",
             answer: "nothing"
@@ -72,7 +72,6 @@ enum TokenPages {
     private static func listTokens(_ exchange: AdminExchange, in container: ContainerReference)
         async throws -> HTTPResponse
     {
-        try await exchange.requireKnown(container)
         let tokens = try await exchange.access.tokens(in: container)
         return AdminAnswer.json(
             Listing(

@@ -186,7 +186,7 @@ enum UserPages {
         -> HTTPResponse
     {
         let id = try await Self.account(exchange)
-        let container = try Self.container(body)
+        let container = try await exchange.container(of: body)
         let files = try Self.files(exchange, body)
         guard
             let archive = try await UserArchive(exchange.directory).export(
@@ -212,8 +212,7 @@ enum UserPages {
         -> HTTPResponse
     {
         let id = try await Self.account(exchange)
-        let container = try Self.container(body)
-        try await exchange.admit(container)
+        let container = try await exchange.container(of: body)
         // Before it is made: whoever has the token is this person.
         try await exchange.note("user sign-in", "\(id)", container)
         guard
@@ -247,12 +246,5 @@ enum UserPages {
                     "copies of the data directory made before",
                 ]
             })
-    }
-
-    private static func container(_ body: PlaceBody) throws(AdminRefusal) -> ContainerReference {
-        guard let name = body.container, !name.isEmpty,
-            let environment = body.environment.flatMap({ Environment(name: $0) })
-        else { throw .bad("'container' and 'environment' are missing") }
-        return ContainerReference(container: name, environment: environment)
     }
 }

@@ -37,7 +37,6 @@ enum PushAudiencePages {
         _ exchange: AdminExchange, in container: ContainerReference
     ) async throws -> HTTPResponse {
         let user = try Self.user(exchange.query?["user"])
-        try await exchange.requireKnown(container)
         let devices = try await exchange.push.devices(of: user, in: container)
         return AdminAnswer.json(Listing(devices.map { PushDeviceRow($0) }))
     }
@@ -54,7 +53,6 @@ enum PushAudiencePages {
         else {
             throw AdminRefusal.bad("'alert' must be a text of at most \(Self.alertSizeMax) bytes")
         }
-        try await exchange.requireKnown(container)
         // Before it leaves: what cannot be noted is not done.
         try await exchange.note(
             "push send", name.isEmpty ? "a device of \(user)" : name, container)
@@ -90,7 +88,6 @@ enum PushAudiencePages {
         guard ["private", "public"].contains(database) else {
             throw AdminRefusal.bad("'database' must be 'private' or 'public'")
         }
-        try await exchange.requireKnown(container)
         let explanation = try await exchange.push.explain(
             PushQuestion(
                 container: container, user: user, isPublic: database == "public",

@@ -21,7 +21,7 @@ struct ContainerCopyCommand: AdminConversation {
                 + "be interrupted and run again.",
             "Whoever made a record has made its copy too, if they have an account. What "
                 + "development users made belongs to nobody. Private databases stay: they are "
-                + "their people's. Tokens, keys and roles stay as well.",
+                + "their people's. Records of type Users, tokens, keys and roles stay as well.",
             "What is made in production is there for good: the command shows what the schema "
                 + "gets and asks, unless '--confirm' repeats the container's name.",
         ],

@@ -37,10 +37,13 @@ enum PlaceOptions {
     static func resolve(_ invocation: Invocation, _ client: AdminClient)
         async throws(AdminClient.Failure) -> Invocation
     {
-        guard invocation.declares("environment"), invocation["environment"] == nil,
-            invocation.declares("container"), let container = invocation["container"]
-        else { return invocation }
+        guard invocation.declares("container"), let container = invocation["container"] else {
+            return invocation
+        }
         try Self.require(container)
+        guard invocation.declares("environment"), invocation["environment"] == nil else {
+            return invocation
+        }
         let answer = try client.require(
             try await client.send("GET", "/v1/containers/" + PercentCoding.encode(container)))
         let found: Listing<ContainerAnswer> = try answer.read()
@@ -48,7 +51,8 @@ enum PlaceOptions {
             "environment", to: try Self.choose(among: found.rows, of: container))
     }
 
-    /// A container that nobody has made begins in development.
+    /// A container that nobody has made begins in development, with the commands that make one. The
+    /// node refuses the others.
     static func choose(among rows: [ContainerAnswer], of container: String)
         throws(AdminClient.Failure) -> String
     {

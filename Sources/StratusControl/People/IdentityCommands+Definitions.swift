@@ -281,7 +281,7 @@ extension IdentityCommands {
                     run: ExportCommand.run),
                 ControlCommand(
                     "reset-link",
-                    "Print the path of a page that sets a new password; it works once",
+                    "Print the address of a page that sets a new password; it works once",
                     options: [Self.email],
                     examples: [
                         .init(

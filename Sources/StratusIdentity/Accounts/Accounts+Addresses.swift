@@ -24,7 +24,10 @@ extension Accounts {
         let isChanged = try await self.change(id) { account in
             replaced = account.email
             guard account.email != address.text else { return }
+            let isSame = EmailAddress(account.email)?.normalised == address.normalised
             account.email = address.text
+            // Another spelling of it is the same address.
+            if isSame { return }
             account.verification = .unproven
             account.reset = nil
         }
@@ -144,7 +147,7 @@ extension Accounts {
                 .init(
                     IdentityKey(.counter, of: hash, Bytes("e-mail".utf8)),
                     .count(limit: Self.emailCountMax, milliseconds: 3_600_000))
-            ], to: Self.home(ofAddress: hash))
+            ], to: Self.counterHome(ofAddress: hash))
         if case .limited(let wait) = outcome { return wait }
         return nil
     }

@@ -48,6 +48,13 @@ package struct Accounts: Sendable {
         .account("mail:" + Hexadecimal.text(hash))
     }
 
+    /// Where what strangers do with an address is counted. It is not where its account would be: the
+    /// first command to a partition makes it, which takes longer than a command to one that an
+    /// account has made already.
+    static func counterHome(ofAddress hash: Bytes) -> ShardKey {
+        .account("tries:" + Hexadecimal.text(hash))
+    }
+
     static let listingHome = ShardKey.account("accounts")
 
     // MARK: One account
@@ -202,7 +209,7 @@ package struct Accounts: Sendable {
         _ email: EmailAddress, _ password: Secret<String>, from place: String
     ) async throws(RouteError) -> Proof {
         let hash = self.store.keys.hash(of: email)
-        let home = Self.home(ofAddress: hash)
+        let counters = Self.counterHome(ofAddress: hash)
         let fromHere = IdentityKey(.counter, of: hash, Bytes(place.utf8.prefix(64)))
         let span = self.limits.spanMilliseconds
         guard let room = self.hasher.reserve() else { return .busy }
@@ -215,7 +222,7 @@ package struct Accounts: Sendable {
                 .init(
                     IdentityKey(.counter, of: hash),
                     .count(limit: self.limits.triesFromEverywhere, milliseconds: span)),
-            ], to: home)
+            ], to: counters)
         if case .limited(let wait) = counted { return .limited(retryAfterMilliseconds: wait) }
 
         let known = try await self.account(of: email)
@@ -224,7 +231,7 @@ package struct Accounts: Sendable {
         let account = try await self.account(id)
         let matches = await self.hasher.verify(password, against: account?.password, in: room)
         guard matches, known != nil, let account, account.status == .active else { return .failed }
-        _ = try await self.store.submit([.init(fromHere, .remove)], to: home)
+        _ = try await self.store.submit([.init(fromHere, .remove)], to: counters)
         return .proven(id, PasswordGeneration(of: account))
     }
 

@@ -238,6 +238,54 @@ import WireScenarios
         .replacing(/s=[\w.-]{9,}/, with: "s=DRAWN")
     }
 
+    /// What may make a container, and what its name alone tells.
+    private static let takesAnyContainer: Set<String> = [
+        "POST", "POST /keys", "POST /tokens", "PUT /schema", "GET /places",
+    ]
+
+    /// A name is mistyped easily, and nobody may be told "nothing" of a container that is not there.
+    @Test func `every page about a container refuses one that nobody has made, and no name`()
+        async throws
+    {
+        let town = Neighbourhood()
+        _ = try await town.makeContainer()
+        _ = try await town.account("ann@example.org")
+        let prefix = "/v1/containers/{container}/environments/{environment}"
+        var count = 0
+        for route in AdminRoute.all where route.template.hasPrefix(prefix) {
+            let rest = route.template.dropFirst(prefix.count)
+            let what = rest.isEmpty ? route.method : "\(route.method) \(rest)"
+            func ask(_ container: String) async -> String {
+                let path = route.template.split(separator: "/").map { part in
+                    switch part {
+                    case "{container}": container
+                    case "{environment}": rest == "/schema/promote" ? "production" : "development"
+                    case "{email}": "ann%40example.org"
+                    default: part.hasPrefix("{") ? "x" : String(part)
+                    }
+                }
+                let target = "/" + path.joined(separator: "/")
+                return await self.ask(town, route.method, target, "{}")
+            }
+            let none = await ask("my%20app%21")
+            #expect(none.contains("\n400 ") && none.contains("my app!"), "\(none)")
+            if Self.takesAnyContainer.contains(what) { continue }
+            count += 1
+            let answer = await ask("iCloud.org.example.mistyped")
+            #expect(
+                answer.contains("\n404 ") && answer.contains("'stratusctl container list'"),
+                "\(answer)")
+        }
+        #expect(count > 25, "\(count) pages")
+        for what in ["export", "sign-in"] {
+            let body = #"{"container":"iCloud.org.example.mistyped","environment":"development"}"#
+            let answer = await self.ask(town, "POST", Self.user + "/" + what, body)
+            #expect(answer.contains("'stratusctl container list'"), "\(answer)")
+        }
+        let made = try await town.authenticator.registry.all()
+        #expect(made.map(\.0.container) == [Neighbourhood.container.container])
+    }
+
     @Test func `the pages about containers, people and keys answer as ever`() async throws {
         let town = Neighbourhood()
         _ = try await town.makeContainer()

@@ -268,6 +268,12 @@ import Testing
         }
         // The old address is free, and a repeat changes nothing.
         #expect(try await town.accounts.move(id, to: new) == .done)
+        // Nor does another spelling of it, of which somebody has had a proof.
+        _ = try await town.accounts.change(id) { $0.verification = .proof }
+        let spelling = try #require(EmailAddress("C@Example.org"))
+        #expect(try await town.accounts.move(id, to: spelling) == .done)
+        #expect(try await town.accounts.account(id)?.verification == .proof)
+        #expect(try await town.accounts.move(id, to: new) == .done)
         try await town.account("a@example.org")
         // What was on its way to the old address makes no link any more.
         #expect(try await town.accounts.makeReset(of: id, mailedTo: old) == nil)
@@ -303,5 +309,25 @@ import Testing
         #expect(try await town.accounts.account(of: new) == id)
         #expect(try await town.accounts.account(of: old) == nil)
         try await town.account("a@example.org")
+    }
+
+    /// A command to the partition of an address takes longer where no account has made it.
+    @Test func `what a stranger asks for writes nothing where an account would be`() async throws {
+        _ = try await self.town.account("mara@example.org")
+        let homes = ["mara@example.org", "nobody@example.org"].map { text in
+            ShardKey.account(
+                "mail:"
+                    + Hexadecimal.text(self.town.accounts.store.keys.hash(of: EmailAddress(text)!)))
+        }
+        self.town.router.written.withLock { $0 = [] }
+        for email in ["mara@example.org", "nobody@example.org"] {
+            let asked = try await self.town.form("/forgot", [("email", email)])
+            #expect(asked.status == 200)
+            let address = try #require(EmailAddress(email))
+            let proof = try await self.town.accounts.prove(address, Secret("wrong"), from: "there")
+            #expect(proof == .failed)
+        }
+        let written = self.town.router.written.withLock { $0 }
+        #expect(!written.isEmpty && written.isDisjoint(with: homes))
     }
 }
