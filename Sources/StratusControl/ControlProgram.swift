@@ -14,9 +14,8 @@ package enum ControlProgram {
             "Talks to the administrators' listener of a node. A variable of the environment stands "
                 + "for an option where its help names one. Prints tables for people; with --json it "
                 + "prints the node's answer, for scripts.",
-            "A command about a container says on standard error which container and which "
-                + "environment it was about. A container that is in one environment needs no "
-                + "--environment.",
+            "A command that takes --container and --environment says on standard error what it was "
+                + "about. A container that is in one environment needs no --environment.",
         ],
         options: [
             .value(
