@@ -19,7 +19,7 @@ public func fuzzBulletin(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     check(bytes, { b throws(DecodingError) in try WatchRow(decoding: b) }, { $0.encoded() })
     check(bytes, { b throws(DecodingError) in try InterestRow(decoding: b) }, { $0.encoded() })
-    check(bytes, { b throws(DecodingError) in try MarkRow(decoding: b) }, { $0.encoded() })
+    check(bytes, { b throws(DecodingError) in try ZoneMarksRow(decoding: b) }, { $0.encoded() })
     check(bytes, { b throws(DecodingError) in try FollowerRow(decoding: b) }, { $0.encoded() })
     check(
         bytes, { b throws(DecodingError) in try NewsEvent(decoding: b, owner: "_o") },

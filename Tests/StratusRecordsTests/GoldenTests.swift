@@ -191,6 +191,23 @@ import Testing
                             to: NewsPosition(number: 300), spent: nil)))
             ),
             (
+                "command-follow-news-7",
+                .followNews(
+                    FollowNews(
+                        database: Bench.privateDatabase, subscriber: Bench.owner,
+                        token: Bytes(1...16), .close(mark: 300, told: ChangeTag(77))))
+            ),
+            (
+                "command-follow-news-8",
+                .followNews(
+                    FollowNews(
+                        database: Bench.privateDatabase, subscriber: Bench.owner,
+                        token: Bytes(1...16),
+                        .advance(
+                            from: NewsPosition(number: 4), to: NewsPosition(number: 300),
+                            spent: nil, told: ChangeTag(77))))
+            ),
+            (
                 "command-follow-news-6",
                 .followNews(
                     FollowNews(

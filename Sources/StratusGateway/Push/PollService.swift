@@ -143,6 +143,8 @@ struct PollService: Surface {
             var from: NewsPosition
             var to: NewsPosition
             var spent: String?
+            /// Of a zone's change.
+            var told: ChangeTag?
             /// The badge that it tells; nil: none.
             var badge: UInt64?
         }
@@ -352,7 +354,10 @@ struct PollService: Surface {
                 self.places[index] = place
                 let badge = device.badge(of: place.registration) + 1
                 let found = self.found(hit, follower, news, place, badge: badge)
-                if self.stream != nil { try await self.raiseBadge(found, until: deadline) }
+                if self.stream != nil {
+                    try await self.close(found, until: deadline)
+                    try await self.raiseBadge(found, until: deadline)
+                }
                 self.stream?.tell(found)
                 return found
             }
@@ -422,7 +427,7 @@ struct PollService: Surface {
                 badge: badge)
             return Found(
                 payload: payload.bytes(), place: place, from: follower, to: news.position,
-                spent: hit.subscription.firesOnce ? hit.subscription.id : nil,
+                spent: hit.subscription.firesOnce ? hit.subscription.id : nil, told: hit.told,
                 badge: payload.raisesBadge ? badge : nil)
         }
 
@@ -444,9 +449,17 @@ struct PollService: Surface {
             return listener.principal
         }
 
+        /// What changes in the zone from here on is news again, though no follower moves.
+        private mutating func close(_ found: Found, until deadline: MonotonicTime) async throws {
+            guard let told = found.told else { return }
+            try await self.follow(
+                found.place, .close(mark: found.to.number, told: told), until: deadline)
+        }
+
+        /// - Parameter told: of a zone's change, the tag that was told.
         func advance(
             _ place: Place, _ from: NewsPosition, _ to: NewsPosition, _ spent: String?,
-            until deadline: MonotonicTime
+            told: ChangeTag? = nil, until deadline: MonotonicTime
         ) async throws {
             if let spent {
                 let layout = try await self.kernel.authenticator.layout(
@@ -457,7 +470,7 @@ struct PollService: Surface {
                         until: deadline)
             }
             try await self.follow(
-                place, .advance(from: from, to: to, spent: spent), until: deadline)
+                place, .advance(from: from, to: to, spent: spent, told: told), until: deadline)
         }
 
         private func follow(
@@ -500,7 +513,8 @@ private final class PolledBody: ResponseBody {
         // Where this fails, the next poll brings it again under the same identity.
         let deadline = self.poll.kernel.world.now + self.patience
         try? await self.poll.advance(
-            self.found.place, self.found.from, self.found.to, self.found.spent, until: deadline)
+            self.found.place, self.found.from, self.found.to, self.found.spent,
+            told: self.found.told, until: deadline)
         try? await self.poll.raiseBadge(self.found, until: deadline)
         return nil
     }

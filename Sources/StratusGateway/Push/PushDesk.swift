@@ -43,6 +43,8 @@ package struct PreparedPush: Sendable {
     fileprivate var from: NewsPosition
     fileprivate var to: NewsPosition
     fileprivate var spent: String?
+    /// Of a zone's change.
+    fileprivate var told: ChangeTag?
     /// The badge that it tells; nil: none.
     fileprivate var badge: UInt64?
     /// Whose it is.
@@ -269,6 +271,7 @@ package struct PushDesk: Sendable {
         push.registeredAtMilliseconds = provider.registeredAtMilliseconds
         push.hostIsGuessed = provider.isGuessed
         push.spent = hit.subscription.firesOnce ? hit.subscription.id : nil
+        push.told = hit.told
         push.badge = payload.raisesBadge ? badge : nil
         return push
     }
@@ -300,7 +303,8 @@ package struct PushDesk: Sendable {
                 spent, firedIn: push.target.database, of: registration, layout, until: deadline)
         }
         try await self.follow(
-            push.target, .advance(from: push.from, to: push.to, spent: push.spent),
+            push.target,
+            .advance(from: push.from, to: push.to, spent: push.spent, told: push.told),
             until: deadline)
         if let badge = push.badge, let registration = push.registration {
             try await self.devices.raiseBadge(

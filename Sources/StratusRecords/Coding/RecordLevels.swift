@@ -197,7 +197,7 @@ extension InterestRow: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension MarkRow: FixedLevel {
+extension ZoneMarksRow: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 

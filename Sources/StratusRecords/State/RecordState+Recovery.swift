@@ -136,6 +136,7 @@ extension RecordState {
             }
             watch.nextEvent += Self.eventStride
             watch.oldestEvent += Self.eventStride
+            watch.front += Self.eventStride
             try rows.put(.subscription, Keys.watch(database), watch.encoded())
         }
         for kind in Keys.SubscriptionKind.allCases {
@@ -150,7 +151,9 @@ extension RecordState {
                 }
             case .mark:
                 lift = { (row) throws(DecodingError) in
-                    MarkRow(number: try MarkRow(decoding: row).number + Self.eventStride).encoded()
+                    let marks = try ZoneMarksRow(decoding: row)
+                    return ZoneMarksRow(numbers: marks.numbers.map { $0 + Self.eventStride })
+                        .encoded()
                 }
             case .follower, .deviceFollower:
                 lift = { (row) throws(DecodingError) in

@@ -60,9 +60,7 @@ extension RecordState {
                 return .news(news)
             }
             let number = try Keys.number(key, at: 4)
-            var event = try decodingRow("event") { () throws(DecodingError) in
-                try NewsEvent(decoding: row, owner: ask.database.owner)
-            }
+            var event = try StoredRows.event(decoding: row, owner: ask.database.owner)
             if self.bugs.contains(.eventOfNow) {
                 event = try self.asItIsNow(event, in: database.number, over: rows)
             }

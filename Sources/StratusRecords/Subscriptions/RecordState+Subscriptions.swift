@@ -71,7 +71,7 @@ extension RecordState {
             database, of: follow.subscriber, follow.token, as: follow.follower)
         let known = try StoredRows.follower(key, over: rows.view)
         let place = follow.follower == .device ? follow.database : nil
-        var watch = try self.cache.watch(of: database, over: rows.view)
+        let watch = try self.cache.watch(of: database, over: rows.view)
         switch follow.step {
         case .begin:
             if known != nil { return .subscriptions([.saved]) }
@@ -80,8 +80,9 @@ extension RecordState {
                 position: NewsPosition(number: watch.nextEvent - 1),
                 milliseconds: time.milliseconds, deviceIn: place)
             try rows.put(.subscription, key, row.encoded())
+            try self.settle(through: watch.nextEvent - 1, told: nil, in: database, over: rows)
             return .subscriptions([.saved])
-        case .advance(let from, let to, let spent):
+        case .advance(let from, let to, let spent, let told):
             guard let known else { return .subscriptions([.notFound]) }
             // Somebody else has taken it, or this is a repeat.
             let isThere = known.position == from || self.bugs.contains(.cursorNotCompared)
@@ -91,15 +92,19 @@ extension RecordState {
             let row = FollowerRow(
                 position: to, milliseconds: time.milliseconds, deviceIn: place)
             try rows.put(.subscription, key, row.encoded())
+            try self.settle(through: to.number, told: told, in: database, over: rows)
             if let spent, !self.bugs.contains(.onceKept) {
                 var edit = SubscriptionEdit(
                     database: database, subscriber: follow.subscriber,
                     modify: ModifySubscriptions(database: follow.database, operations: []),
-                    watch: watch)
+                    watch: try self.cache.watch(of: database, over: rows.view))
                 try edit.spend(spent, firedAt: to.number, over: rows)
-                watch = edit.watch
                 try edit.flush(into: rows, cache: &self.cache)
             }
+            return .subscriptions([.saved])
+        case .close(let mark, let told):
+            guard mark < watch.nextEvent else { return .subscriptions([.notFound]) }
+            try self.settle(through: mark, told: told, in: database, over: rows)
             return .subscriptions([.saved])
         case .leave:
             guard known != nil else { return .subscriptions([.notFound]) }
@@ -107,6 +112,15 @@ extension RecordState {
             return .subscriptions([.deleted])
         case .forget: return .subscriptions([.deleted])
         }
+    }
+
+    private mutating func settle(
+        through number: UInt64, told: ChangeTag?, in database: DatabaseNumber, over rows: Rows
+    ) throws(StoreError) {
+        let news = try NewsEdit(database, cache: &self.cache, bugs: self.bugs, over: rows.view)
+        guard var news else { return }
+        try news.settle(through: number, told: told, into: rows)
+        try news.flush(into: rows, cache: &self.cache)
     }
 
     /// As many rows as one owner may have, and no more.
@@ -307,6 +321,8 @@ struct SubscriptionEdit {
         self.watch.subscriptionCount = moved(self.watch.subscriptionCount)
         if subscription.watchesZones {
             self.watch.zoneWatcherCount = moved(self.watch.zoneWatcherCount)
+            // It does not fire for the marks that are there, so they may not be renewed for it.
+            if step > 0 { self.watch.front = self.watch.nextEvent - 1 }
             return
         }
         guard let type = subscription.predicate?.recordType else { return }
@@ -373,6 +389,23 @@ extension StoredRows {
         }
         return try decodingRow("watch") { () throws(DecodingError) in
             try WatchRow(decoding: row)
+        }
+    }
+
+    static func marks(
+        of zone: String, in database: DatabaseNumber, over rows: RowView
+    ) throws(StoreError) -> ZoneMarksRow {
+        guard let row = try rows.row(.subscription, Keys.mark(database, zone)) else {
+            return ZoneMarksRow()
+        }
+        return try decodingRow("marks") { () throws(DecodingError) in
+            try ZoneMarksRow(decoding: row)
+        }
+    }
+
+    static func event(decoding row: Bytes, owner: String = "") throws(StoreError) -> NewsEvent {
+        try decodingRow("event") { () throws(DecodingError) in
+            try NewsEvent(decoding: row, owner: owner)
         }
     }
 

@@ -181,8 +181,11 @@ package struct FollowNews: Sendable, Equatable {
         case begin
         /// The follower has taken everything through `to`, if it still stands at `from`.
         /// `spent`: the subscription whose one notification was taken, deleted if it stood before
-        /// that event.
-        case advance(from: NewsPosition, to: NewsPosition, spent: String?)
+        /// that event. `told`: of a zone's change, the tag that was told.
+        case advance(
+            from: NewsPosition, to: NewsPosition, spent: String?, told: ChangeTag? = nil)
+        /// A live stream, which moves no follower, is about to tell of a mark with this tag.
+        case close(mark: UInt64, told: ChangeTag)
         /// The owner goes: all subscriptions and all followers, whatever their tokens.
         case forget
         /// The device follows no longer.
@@ -281,6 +284,11 @@ package struct News: Sendable, Equatable {
             self.subscription = subscription
             self.isShared = isShared
             self.event = event
+        }
+
+        /// What a settlement says of a zone's change.
+        package var told: ChangeTag? {
+            if case .zone(_, let tag) = self.event { tag } else { nil }
         }
     }
 

@@ -16,8 +16,8 @@ import StratusModel
 //
 // Modify subscriptions: flag shared, varint most, count of operations, each 1 byte (1
 // create, 2 update, and a subscription; 3 delete, and a text). Follow news: text
-// subscriber, 16 token, 1 byte: 1 begin; 2 advance: two positions, optional text; 3 forget; of a
-// device 4 begin; 5 advance, as 2; 6 leave.
+// subscriber, 16 token, 1 byte: 1 begin; 2 advance: two positions, optional text, optional varint
+// tag; 3 forget; of a device 4 begin; 5 advance, as 2; 6 leave; 7 close: varints mark and tag.
 
 extension ByteWriter {
     mutating func write(_ subscription: Subscription) {
@@ -203,11 +203,17 @@ extension FollowNews {
         switch self.step {
         case .begin: writer.write((self.follower == .poll ? 1 : 4) as UInt8)
         case .leave: writer.write(6 as UInt8)
-        case .advance(let from, let to, let spent):
+        case .advance(let from, let to, let spent, let told):
             writer.write((self.follower == .poll ? 2 : 5) as UInt8)
             writer.write(from)
             writer.write(to)
             writer.write(optionalText: spent)
+            writer.write(flag: told != nil)
+            if let told { writer.write(varint: told.raw) }
+        case .close(let mark, let told):
+            writer.write(7 as UInt8)
+            writer.write(varint: mark)
+            writer.write(varint: told.raw)
         case .forget: writer.write(3 as UInt8)
         }
     }
@@ -223,14 +229,17 @@ extension FollowNews {
         case 2, 5:
             let from = try reader.newsPosition()
             let to = try reader.newsPosition()
-            step = .advance(from: from, to: to, spent: try reader.optionalText())
+            let spent = try reader.optionalText()
+            let told = try reader.flag() ? ChangeTag(try reader.varint()) : nil
+            step = .advance(from: from, to: to, spent: spent, told: told)
         case 3: step = .forget
         case 6: step = .leave
+        case 7: step = .close(mark: try reader.varint(), told: ChangeTag(try reader.varint()))
         default: throw DecodingError(.malformed, at: start)
         }
         guard !subscriber.utf8.contains(0) else { throw DecodingError(.malformed, at: start) }
         self.init(
             database: database, subscriber: subscriber, token: token,
-            as: number > 3 ? .device : .poll, step)
+            as: (4...6).contains(number) ? .device : .poll, step)
     }
 }

@@ -9,7 +9,7 @@ import StratusModel
 // | 0    | nothing                                  | what is watched, and the events' ends |
 // | 1    | 1 scope, subscriber, 0x00, ID            | a subscription                        |
 // | 2    | record type                              | what subscriptions want of the type   |
-// | 3    | zone name                                | the number of the zone's last event   |
+// | 3    | zone name                                | the numbers of the zone's marks       |
 // | 4    | subscriber, 0x00, 16 token               | a follower of the news                |
 // | 5    | subscriber, 0x00, 16 token               | a follower that is a provider's device |
 //
@@ -17,11 +17,12 @@ import StratusModel
 //
 // | row          | bytes, after 1 byte of format, 1                                          |
 // | ------------ | ------------------------------------------------------------------------- |
-// | watch        | varints next event, oldest event, subscriptions, those that watch zones    |
+// | watch        | varints next event, oldest event, subscriptions, those that watch zones,   |
+// |              | events of records, front                                                   |
 // | subscription | varint since, then a subscription as in a command                          |
 // | interest     | three varints: how many want creations, updates, deletions; count of       |
 // |              | fields, each a text and a varint: how many want it                          |
-// | mark         | varint number                                                               |
+// | mark         | count, varint numbers, ascending                                            |
 // | follower     | a position, signed milliseconds of its last move; where the first byte is a |
 // |              | 2, the flag of a device: database, then the same                            |
 // | event        | 1 byte: 0 mark: text zone, varint tag; else the reason: text zone, count of |
@@ -106,6 +107,10 @@ struct WatchRow: Equatable {
     var oldestEvent: UInt64
     var subscriptionCount: UInt64 = 0
     var zoneWatcherCount: UInt64 = 0
+    /// Events of records that are held.
+    var eventCount: UInt64 = 0
+    /// Marks through here keep their tags: somebody was told of them, or watches only since then.
+    var front: UInt64
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 16)
@@ -114,6 +119,8 @@ struct WatchRow: Equatable {
         writer.write(varint: self.oldestEvent)
         writer.write(varint: self.subscriptionCount)
         writer.write(varint: self.zoneWatcherCount)
+        writer.write(varint: self.eventCount)
+        writer.write(varint: self.front)
         return writer.bytes
     }
 
@@ -123,6 +130,7 @@ struct WatchRow: Equatable {
     init(above floor: UInt64 = 0) {
         self.nextEvent = floor + 1
         self.oldestEvent = floor + 1
+        self.front = floor
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
@@ -132,6 +140,8 @@ struct WatchRow: Equatable {
         self.oldestEvent = try reader.varint()
         self.subscriptionCount = try reader.varint()
         self.zoneWatcherCount = try reader.varint()
+        self.eventCount = try reader.varint()
+        self.front = try reader.varint()
         try reader.finish()
     }
 }
@@ -230,22 +240,31 @@ struct InterestRow: Equatable {
     }
 }
 
-struct MarkRow: Equatable {
-    var number: UInt64
+/// The numbers of a zone's marks, ascending: at most two for each follower, and the newest.
+struct ZoneMarksRow: Equatable {
+    static let countMax = 2 * 2 * RecordState.followerCountMax + 1
 
-    init(number: UInt64) { self.number = number }
+    var numbers: [UInt64] = []
+
+    init(numbers: [UInt64] = []) { self.numbers = numbers }
 
     func encoded() -> Bytes {
-        var writer = ByteWriter(reserving: 10)
+        var writer = ByteWriter(reserving: 16)
         writer.write(1 as UInt8)
-        writer.write(varint: self.number)
+        writer.write(count: self.numbers.count)
+        for number in self.numbers { writer.write(varint: number) }
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         try reader.rowFormat()
-        self.number = try reader.varint()
+        let count = try reader.count(minimumSize: 1)
+        for _ in 0..<count { self.numbers.append(try reader.varint()) }
+        let isSound =
+            count <= Self.countMax
+            && zip(self.numbers, self.numbers.dropFirst()).allSatisfy { $0 < $1 }
+        guard isSound else { throw DecodingError(.malformed, at: 1) }
         try reader.finish()
     }
 }
@@ -285,6 +304,9 @@ struct FollowerRow: Equatable {
 }
 
 extension NewsEvent {
+    /// Whether a row is a mark: behind its format there is no reason.
+    static func isMark(_ row: Bytes) -> Bool { row.count > 1 && row[1] == 0 }
+
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 256)
         writer.write(1 as UInt8)

@@ -214,7 +214,8 @@ package struct PlantedBugSearch {
             .knownCallerNeverExpires,
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
             .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,
-            .walBehindBarrier, .syncedBatchLeftOpen, .spoolUnchecked, .rowsNotChecked:
+            .walBehindBarrier, .syncedBatchLeftOpen, .spoolUnchecked, .rowsNotChecked,
+            .markMoves, .windowCountsNumbers, .renewedMarkSettled:
             nil
         }
     }

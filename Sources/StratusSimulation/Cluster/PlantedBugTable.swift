@@ -142,6 +142,8 @@ package enum PlantedBugTable {
 
     package static let suites: [PlantedBug: String] = [
         .confirmedReadKept: "ConfirmedReadTests", .walBehindBarrier: "GatheredWritesTests",
+        .markMoves: "MarkPropertyTests", .windowCountsNumbers: "MarkPropertyTests",
+        .renewedMarkSettled: "MarkPropertyTests",
         .spoolUnchecked: "PartitionScrubTests", .rowsNotChecked: "PartitionScrubTests",
         .begunSegmentKept: "LogRecoveryTests", .syncedBatchLeftOpen: "LogRecoveryTests",
         .unknownLossForgiven: "UnknownLossTests",

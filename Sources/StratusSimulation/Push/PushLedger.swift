@@ -71,8 +71,14 @@ struct PushLedger {
     private(set) var marks: [DatabaseID: [Mark]] = [:]
     private(set) var followers: [FollowerName: Follower] = [:]
     private var records: [RecordModel.Place: [String: Record]] = [:]
-    /// The entries whose events have these numbers, as looks have found.
-    private var numbers: [DatabaseID: [UInt64: LogIndex]] = [:]
+    /// Which generations fire at which numbers, as looks have found.
+    private var fired: [DatabaseID: Set<Fired>] = [:]
+
+    private struct Fired: Hashable {
+        var number: UInt64
+        var generation: Int
+    }
+
     private var identities: Set<RequestIdentity> = []
     private var currentGenerations: [String: Int] = [:]
 
@@ -171,8 +177,8 @@ struct PushLedger {
             guard self.followers[name] == nil else { return }
             self.followers[name] = Follower(user: follow.subscriber, begun: index)
         case .leave: self.followers[name] = nil
-        case .forget: break
-        case .advance(let from, let to, let spent):
+        case .forget, .close: break
+        case .advance(let from, let to, let spent, _):
             guard let follower = self.followers[name], from < to,
                 follower.positions.last.map({ $0 == from }) ?? true
             else { return }
@@ -182,8 +188,9 @@ struct PushLedger {
             let key = "\(follow.database) \(follow.subscriber) \(spent)"
             // It may have been saved anew since it fired.
             guard let number = self.currentGenerations[key],
-                let generation = self.generations[number], generation.subscription.firesOnce,
-                let fired = self.numbers[follow.database]?[to.number], fired > generation.since
+                self.generations[number]?.subscription.firesOnce == true,
+                self.fired[follow.database]?.contains(
+                    Fired(number: to.number, generation: number)) == true
             else { return }
             self.end(number, at: index)
             self.currentGenerations[key] = nil
@@ -207,18 +214,8 @@ struct PushLedger {
 
     private mutating func remember(_ news: News, of name: FollowerName) {
         guard let hit = news.hit else { return }
-        let index: LogIndex?
-        switch hit.event {
-        case .zone(let zone, let tag):
-            index =
-                (self.marks[name.database] ?? []).first { $0.zone == zone && $0.tag == tag }?.index
-        case .record(_, let record, _):
-            let change = ChangeName(
-                database: name.database, zone: record.zone.name, record: record.name,
-                tag: record.tag)
-            index = self.changeByName[change].map { self.changes[$0].index }
-        }
-        self.numbers[name.database, default: [:]][news.position.number] = index
+        self.fired[name.database, default: []].insert(
+            Fired(number: news.position.number, generation: Self.number(of: hit.subscription)))
     }
 
     /// What is wrong with an answer; nil: nothing.
@@ -246,13 +243,8 @@ struct PushLedger {
         switch hit.event {
         case .zone(let zone, let tag):
             let marks = (self.marks[name.database] ?? []).filter { $0.zone == zone }
-            guard let mark = marks.first(where: { $0.tag == tag }) else {
-                return "\(zone) never changed at \(tag.text)"
-            }
-            if let newest = marks.last(where: { $0.index <= start.applied }), newest.tag > tag {
-                return "\(zone) through \(tag.text), it was at \(newest.tag.text) before"
-            }
-            index = mark.index
+            // A change that is told to one while another begins is news to both.
+            return marks.contains { $0.tag == tag } ? nil : "\(zone) never changed at \(tag.text)"
         case .record(let reason, let record, _):
             let name = ChangeName(
                 database: name.database, zone: record.zone.name, record: record.name,

@@ -306,6 +306,6 @@ final class PushPolls: @unchecked Sendable {
             name, user, in: group, as: .poll,
             .advance(
                 from: from, to: to,
-                spent: hit.subscription.firesOnce ? hit.subscription.id : nil))
+                spent: hit.subscription.firesOnce ? hit.subscription.id : nil, told: hit.told))
     }
 }

@@ -206,7 +206,8 @@ final class PushShells: ProcessPart, @unchecked Sendable {
         if let push {
             isDone = await self.follow(
                 push.name, target.subscriber, in: target.group, as: .device,
-                .advance(from: push.from, to: push.to, spent: push.spent))
+                .advance(
+                    from: push.from, to: push.to, spent: push.spent, told: push.hit.told))
         }
         if !self.life.isGone { self.handle(.settled(target, isDone)) }
     }

@@ -109,7 +109,8 @@ struct SubscriptionBench {
                     token: token, as: kind,
                     .advance(
                         from: follower, to: news.position,
-                        spent: spent?.firesOnce == true ? spent?.id : nil))), as: Bench.system)
+                        spent: spent?.firesOnce == true ? spent?.id : nil,
+                        told: news.hit?.told))), as: Bench.system)
     }
 
     /// Everything there is, taken: each as subscription, reason and subject.

@@ -52,6 +52,7 @@ struct NewsRun {
         var text: String
         /// The zone, where it is a zone's change.
         var mark: String?
+        var order = 0
     }
 
     private(set) var own: SubscriptionBench
@@ -62,6 +63,12 @@ struct NewsRun {
     private let tokens = [Bytes(repeating: 1, count: 16), Bytes(repeating: 2, count: 16)]
     private var pending: [[Pending]] = [[], []]
     private(set) var takenCount = 0
+    /// Numbers the events, and the marks of zones among them.
+    private var order = 0
+    private var marks: [String: [Int]] = [:]
+    /// Where each token stands, and how far any has come: marks through there are not renewed.
+    private var places = [0, 0]
+    private var front = 0
 
     init(seed: UInt64, _ fault: Fault?) throws {
         self.random = SeededGenerator(seed: seed)
@@ -105,6 +112,7 @@ struct NewsRun {
         if self.subscriptions[id] != subscription {
             self.subscriptions[id] = subscription
             self.drop(id)
+            if subscription.watchesZones { self.front = self.order }
         }
         if self.fault == .sinceIgnored { try self.forgetSince(subscription) }
         if self.fault == .interestForgotten, self.draw(4) == 0 {
@@ -172,32 +180,51 @@ struct NewsRun {
         }
         try self.own.bench.modify(in: zone, operations)
         guard hasChanged else { return }
-        let marks = self.subscriptions.values.filter {
-            $0.kind == .database || ($0.kind == .zone && $0.zone == zone)
-        }.map { Pending(id: $0.id, text: "\($0.id) zone \(zone)", mark: zone) }
-        for index in self.pending.indices {
-            self.pending[index] += fired
-            let isWatched = self.subscriptions.values.contains { $0.watchesZones }
-            if isWatched, self.fault != .markKept {
-                self.pending[index].removeAll { $0.mark == zone }
-            }
-            self.pending[index] += marks.sorted { $0.id < $1.id }
-        }
+        for index in self.pending.indices { self.pending[index] += fired }
+        self.mark(zone)
         if self.fault == .eventLost, self.draw(4) == 0 {
             let keys = self.own.bench.rows.keys(.event)
             if let last = keys.last { try self.own.bench.rows.remove(.event, last) }
         }
     }
 
-    private func fires(
+    /// A zone's mark stays where it is, and stands for all that follows, until somebody has come to
+    /// it. Of those before it only what a token has still to take stays.
+    private mutating func mark(_ zone: String) {
+        guard self.subscriptions.values.contains(where: \.watchesZones) else { return }
+        if let newest = self.marks[zone]?.last, newest > self.front, self.fault != .markKept {
+            return
+        }
+        self.order += 1
+        let marks = (self.marks[zone] ?? []) + [self.order]
+        let fired = self.subscriptions.values.filter {
+            $0.kind == .database || ($0.kind == .zone && $0.zone == zone)
+        }.map {
+            Pending(id: $0.id, text: "\($0.id) zone \(zone)", mark: zone, order: self.order)
+        }.sorted { $0.id < $1.id }
+        var kept: Set = [self.order]
+        for place in self.places {
+            kept.formUnion(marks.filter { $0 == place })
+            kept.formUnion(marks.first { $0 > place }.map { [$0] } ?? [])
+        }
+        self.marks[zone] = marks.filter(kept.contains)
+        for index in self.pending.indices {
+            self.pending[index] += fired
+            self.pending[index].removeAll { $0.mark == zone && !kept.contains($0.order) }
+        }
+    }
+
+    private mutating func fires(
         _ reason: Subscription.Reasons, _ zone: String, _ name: String, _ title: String
     ) -> [Pending] {
-        self.subscriptions.values.filter { subscription in
+        self.order += 1
+        let order = self.order
+        return self.subscriptions.values.filter { subscription in
             subscription.kind == .query && subscription.reasons.contains(reason)
                 && (subscription.zone == nil || subscription.zone == zone)
                 && (subscription.predicate?.filters.isEmpty == true || title == "Sea")
         }.map(\.id).sorted().map {
-            Pending(id: $0, text: "\($0) \(reason.rawValue) \(zone)/\(name)")
+            Pending(id: $0, text: "\($0) \(reason.rawValue) \(zone)/\(name)", order: order)
         }
     }
 
@@ -221,7 +248,9 @@ struct NewsRun {
         // Now and then a client goes away before it has it all.
         if self.draw(5) == 0 { return }
         self.takenCount += 1
-        self.pending[index].removeFirst()
+        let order = self.pending[index].removeFirst().order
+        self.places[index] = order
+        self.front = max(self.front, order)
         if self.fault == .neverSettled { return }
         if self.fault == .onceKept, hit.subscription.firesOnce {
             news.hit = nil

@@ -258,6 +258,75 @@ import Testing
         #expect(taken.first == "q 1 Shelves/r100")
     }
 
+    @Test func `a zone that is saved every time takes no event out of the window`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.query("q", on: .created)), .create(Own.database("d")))
+        for number in 0..<3_600 { try own.bench.modify(.create("r\(number)")) }
+        let taken = try own.taken()
+        #expect(taken.filter { $0.hasPrefix("q") }.count == 3_600)
+        #expect(taken.filter { $0.hasPrefix("d") } == ["d zone Shelves"])
+    }
+
+    @Test func `who polls slowly hears of a zone that is saved all the time, in its turn`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(
+            .create(Own.query("q")), .create(Own.zone("z", "Shelves")), .create(Own.database("d")))
+        var saved = 0
+        func save(_ count: Int) throws {
+            for _ in 0..<count {
+                saved += 1
+                try own.bench.modify(.create("r\(saved)"))
+            }
+        }
+        try save(3)
+        var told: [String] = []
+        for _ in 0..<60 {
+            let news = try own.news()
+            // It changes while it is told, and afterwards.
+            try save(2)
+            try own.settle(news)
+            told.append(try #require(news.hit.map(Own.text)))
+        }
+        // The first mark stands behind one event, and each later one behind what was saved when the
+        // last one was told.
+        let zones = told.indices.filter { told[$0] == "z zone Shelves" }
+        #expect(zones.first == 2)
+        #expect(zones.count >= 3, "\(told)")
+        #expect(told.filter { $0 == "d zone Shelves" }.count >= 3)
+    }
+
+    @Test func `two who take turns at a zone leave a third one its place`() throws {
+        var own = try Own()
+        let tokens = [1, 2, 3].map { Bytes(repeating: $0, count: 16) }
+        for token in tokens { try own.follow(token: token) }
+        try own.modify(.create(Own.query("q")), .create(Own.zone("z", "Shelves")))
+        for number in 0..<20 {
+            try own.bench.modify(.create("r\(number)"))
+            _ = try own.taken(token: tokens[number % 2])
+        }
+        #expect(own.bench.rows.count(.event) < 20 + 7)
+        let told = try own.taken(token: tokens[2])
+        #expect(told.prefix(2) == ["q 1 Shelves/r0", "z zone Shelves"])
+        #expect(told.last == "z zone Shelves")
+    }
+
+    @Test func `a change while its zone is told is told again, with a tag of its own`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.zone("z", "Shelves")))
+        try own.bench.modify(.create("a"))
+        let first = try own.news()
+        try own.bench.modify(.create("b"))
+        try own.settle(first)
+        let second = try own.news()
+        let (one, two) = (try #require(first.hit?.told), try #require(second.hit?.told))
+        #expect(one.raw + 1 == two.raw)
+        try own.settle(second)
+        #expect(try own.news().hit == nil)
+    }
+
     @Test func `a hundred tokens follow, and the one that moved longest ago gives way`() throws {
         var own = try Own()
         for number in 0...RecordState.followerCountMax {
