@@ -62,7 +62,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Push.
     case cursorNotCompared, cursorMovedBeforePosted, eventOfNow, deletionMatchedAfter
     case sinceIgnored, onceKept, markClearedThoughNewer, oldestKeptWhenCoalesced
-    case markMoves, windowCountsNumbers, renewedMarkSettled
+    case markMoves, windowCountsNumbers, renewedMarkSettled, handOutSettlesAlone
     case overdueForgotten, settledBeforeAnswered, parkedLostOnLeaderChange, laneHoldsOthers
     case goneDeviceRemovedThoughRenewed, permissionOfTheMatch, attendanceReplaced
     /// In the simulated shells around them.

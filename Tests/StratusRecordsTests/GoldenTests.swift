@@ -217,6 +217,13 @@ import Testing
         ] + AssetGoldens.commands + KeyValueGoldens.commands
         + DocumentGoldens.commands + PartGoldenTests.commands
 
+    private static var pendingNews: News {
+        let position = NewsPosition(number: 3, subscription: "x")
+        var news = News(follower: position, position: position)
+        news.isPending = true
+        return news
+    }
+
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
         predicate: RecordPredicate(
@@ -422,6 +429,7 @@ import Testing
                     hit: News.Hit(
                         subscription: Self.subscription, isShared: true,
                         event: .zone("Shelves", ChangeTag(9))))),
+            .news(Self.pendingNews),
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers

@@ -27,6 +27,10 @@ struct PollService: Surface {
     }
     /// How long one question to a partition may take.
     private static let patience: Duration = .seconds(5)
+    /// How often, and after which pause, a poll asks again for what another poll of its token was
+    /// given and has not settled: 250 ms in all.
+    static let pendingCountMax = 10
+    static let pendingPause: Duration = .milliseconds(25)
     /// Events that a follower may have looked at in vain before it is moved.
     private static let idleEventCountMax: UInt64 = 1_000
 
@@ -153,6 +157,8 @@ struct PollService: Surface {
         let token: PollToken
         let seat: PollSeat
         private var places: [Place] = []
+        /// Tells it from the other polls of its token.
+        private let number: UInt64
         /// Where a look begins. It is drawn for each poll, so that a busy database keeps no other
         /// one's news waiting for ever.
         private var first = 0
@@ -203,6 +209,7 @@ struct PollService: Surface {
             self.kernel = kernel
             self.token = token
             self.seat = seat
+            self.number = kernel.world.random()
         }
 
         /// - Returns: false for a token that is not known any more, or is nobody's.
@@ -405,14 +412,21 @@ struct PollService: Surface {
         /// Nil: nobody follows.
         private func news(_ place: Place, until deadline: MonotonicTime) async throws -> News? {
             guard let principal = place.principal else { return nil }
-            let ask = NewsAsk(
+            var ask = NewsAsk(
                 database: place.database, token: self.token.name, after: place.position)
-            guard
-                case .news(let news) = try await self.kernel.partitions.plain.ask(
-                    RecordQuery.Ask.news(ask), at: .database(place.database),
-                    as: Caller(principal, until: deadline)), news.follower != nil
-            else { return nil }
-            return news
+            if self.stream == nil { ask.poll = self.number }
+            for count in 0...PollService.pendingCountMax {
+                // What was not settled for so long is told again.
+                ask.waits = count < PollService.pendingCountMax
+                guard
+                    case .news(let news) = try await self.kernel.partitions.plain.ask(
+                        RecordQuery.Ask.news(ask), at: .database(place.database),
+                        as: Caller(principal, until: deadline)), news.follower != nil
+                else { return nil }
+                guard news.isPending else { return news }
+                try await Task.sleep(for: PollService.pendingPause)
+            }
+            return nil
         }
 
         private func found(

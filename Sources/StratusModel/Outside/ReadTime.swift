@@ -1,8 +1,8 @@
 /// How long a read may hold its thread. A reader asks it where work is counted, and ends the page
 /// once the time is over.
 ///
-/// A state machine never asks a clock. A read may, because its answer changes no state, so it may
-/// stop early.
+/// A state machine never asks a clock. A read may, because its answer changes nothing that is
+/// replicated, so it may stop early.
 package struct ReadTime {
     private let end: MonotonicTime
     private let clock: () -> MonotonicTime
@@ -12,5 +12,6 @@ package struct ReadTime {
         self.clock = clock
     }
 
-    package var isOver: Bool { self.clock() >= self.end }
+    package var now: MonotonicTime { self.clock() }
+    package var isOver: Bool { self.now >= self.end }
 }

@@ -23,9 +23,9 @@ import StratusRows
 // a container, no database. Work: signed milliseconds, no database. Judge: varint schema version,
 // the types that the schema is to grow by, then a batch as in a command, without the words of long
 // texts. Subscriptions: flag shared, flag,
-// then a count of IDs. News: 1 follower, 16 token, flag and position. Waiting devices and held
-// records: no database, flag and prefixed place, varint limit. Buckets: 1 count. Nothing more
-// follows use, key-value devices, and jobs, which has no database
+// then a count of IDs. News: 1 follower, 16 token, flag and position, flag and 8 number of a poll,
+// flag waits. Waiting devices and held records: no database, flag and prefixed place, varint limit.
+// Buckets: 1 count. Nothing more follows use, key-value devices, and jobs, which has no database
 // either. Documents: see `DocumentCoding.swift`; key values: `KeyValueCoding.swift`; audience:
 // `SubscriptionCoding.swift`.
 
@@ -101,6 +101,9 @@ extension RecordQuery {
             writer.write(raw: ask.token)
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(after) }
+            writer.write(flag: ask.poll != nil)
+            if let poll = ask.poll { writer.write(fixed: poll) }
+            writer.write(flag: ask.waits)
         case .waitingDevices(let ask):
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
@@ -176,10 +179,12 @@ extension RecordQuery {
                 throw DecodingError(.malformed, at: reader.offset - 1)
             }
             let token = try reader.token()
+            let after = try reader.flag() ? try reader.newsPosition() : nil
+            let poll = try reader.flag() ? try reader.fixed64() : nil
             ask = .news(
                 NewsAsk(
-                    database: database, token: token, as: follower,
-                    after: try reader.flag() ? try reader.newsPosition() : nil))
+                    database: database, token: token, as: follower, after: after, poll: poll,
+                    waits: try reader.flag()))
         case .waitingDevices:
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .waitingDevices(WaitingDevicesAsk(after: after, limit: try reader.boundedInt()))

@@ -21,7 +21,7 @@ import StratusQuery
 // of records, flag and prefixed marker, flag and zone summary, varint touches. Schema: flag and
 // schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of
 // operations, each a flag and a refusal. Subscriptions: count, each a flag and a subscription.
-// News: flag and the follower's position, position, flag more, flag; then a subscription, flag
+// News: flag and the follower's position, position, flags more, pending, hit; then a subscription, flag
 // shared, text owner and an event, as in their rows. Use: varints records, bytes, custom zones.
 // Waiting devices: count, each database, text subscriber, 16 token, varint last event; flag and
 // prefixed place. Held records: varints records and bytes, flag and prefixed place.

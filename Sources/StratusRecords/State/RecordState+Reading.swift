@@ -68,7 +68,9 @@ extension RecordState {
             return QueryAnswer(body: answer.encoded())
         case .news(let ask):
             return QueryAnswer(
-                body: try self.news(ask, query.principal, meter, over: rows).encoded())
+                body: try self.news(
+                    ask, query.principal, at: time?.now, meter, over: rows
+                ).encoded())
         case .waitingDevices(let ask):
             let answer = try self.waitingDevices(ask, query.principal, over: rows)
             return QueryAnswer(body: answer.encoded())

@@ -41,6 +41,8 @@ package struct RecordState: Sendable {
     let bugs: PlantedBugs
     var office: PostOffice { PostOffice(bounds: self.bounds.outbox, bugs: self.bugs) }
     var cache = RowCache()
+    /// Of a leader alone.
+    var handOuts = HandOuts()
     /// Not yet taken by ``takeBodyChanges()``.
     var bodyChanges = BodyChanges()
     /// Not yet taken by ``takeErased()``.
@@ -54,6 +56,7 @@ package struct RecordState: Sendable {
     mutating func forget() {
         self.bodyChanges.forget()
         self.hasErased = false
+        self.handOuts = HandOuts()
         if self.bugs.contains(.rowCacheKept) { return }
         self.cache.forget()
     }

@@ -14,10 +14,37 @@ extension RecordState {
     /// A pure function of the applied rows. It matches at the time of the question and by the
     /// events as they were written, so that a filter which is wrong fails a question and nothing
     /// that is replicated.
+    ///
+    /// - Parameter now: nil where nobody waits for another poll.
     mutating func news(
-        _ ask: NewsAsk, _ principal: Principal, _ meter: ReadMeter,
+        _ ask: NewsAsk, _ principal: Principal, at now: MonotonicTime? = nil, _ meter: ReadMeter,
         over rows: RowView
     ) throws(StoreError) -> RecordAnswer {
+        var news = try self.look(ask, principal, meter, over: rows)
+        guard let poll = ask.poll, let now, let from = news.follower, news.hit != nil,
+            let database = try self.cache.database(ask.database, over: rows)
+        else { return .news(news) }
+        let follower = Keys.follower(
+            database.number, of: principal.userRecordName, ask.token, as: ask.follower)
+        let given = self.handOuts.pending(follower, at: from, besides: poll, now: now)
+        if let given, ask.waits {
+            if self.bugs.contains(.handOutSettlesAlone), given.to >= news.position {
+                var later = ask
+                later.after = given.to
+                return .news(try self.look(later, principal, meter, over: rows))
+            }
+            // It is asked again, from where it began.
+            news = News(follower: from, position: ask.after ?? from)
+            news.isPending = true
+            return .news(news)
+        }
+        self.handOuts.give(follower, from: from, to: news.position, to: poll, at: now)
+        return .news(news)
+    }
+
+    private mutating func look(
+        _ ask: NewsAsk, _ principal: Principal, _ meter: ReadMeter, over rows: RowView
+    ) throws(StoreError) -> News {
         let subscriber = principal.userRecordName
         let start = NewsPosition(number: 0)
         guard !subscriber.isEmpty, !subscriber.utf8.contains(0),
@@ -25,7 +52,7 @@ extension RecordState {
             let follower = try StoredRows.follower(
                 Keys.follower(database.number, of: subscriber, ask.token, as: ask.follower),
                 over: rows)
-        else { return .news(News(follower: nil, position: start)) }
+        else { return News(follower: nil, position: start) }
         var news = News(follower: follower.position, position: follower.position)
         let watch = try self.cache.watch(of: database.number, over: rows)
         // A place behind the last event is of an earlier life of the database.
@@ -33,7 +60,7 @@ extension RecordState {
             news.position = after
         }
         let first = news.position.number + (news.position.subscription.isEmpty ? 1 : 0)
-        guard first < watch.nextEvent else { return .news(news) }
+        guard first < watch.nextEvent else { return news }
         var matcher = NewsMatcher(
             ask.database, principal, try self.cache.schema(ask.database.container, over: rows),
             bugs: self.bugs)
@@ -44,7 +71,7 @@ extension RecordState {
         }
         if matcher.isEmpty {
             news.position = NewsPosition(number: watch.nextEvent - 1)
-            return .news(news)
+            return news
         }
         let events = try rows.rows(
             .event, from: Keys.event(database.number, first),
@@ -57,7 +84,7 @@ extension RecordState {
         for (place, (key, row)) in events.enumerated() {
             if place > 0, meter.isSpent {
                 news.hasMore = true
-                return .news(news)
+                return news
             }
             let number = try Keys.number(key, at: 4)
             var event = try StoredRows.event(decoding: row, owner: ask.database.owner)
@@ -72,13 +99,13 @@ extension RecordState {
                     subscription: self.bugs.contains(.cursorMovedBeforePosted) ? "" : place)
                 news.hit = hit
                 news.hasMore = true
-                return .news(news)
+                return news
             case .stopped(let place):
                 if !place.isEmpty {
                     news.position = NewsPosition(number: number, subscription: place)
                 }
                 news.hasMore = true
-                return .news(news)
+                return news
             case .nobody: news.position = NewsPosition(number: number)
             }
         }
@@ -87,7 +114,7 @@ extension RecordState {
             news.position = NewsPosition(number: watch.nextEvent - 1)
         }
         news.hasMore = news.position.number + 1 < watch.nextEvent
-        return .news(news)
+        return news
     }
 }
 

@@ -219,15 +219,21 @@ package struct NewsAsk: Sendable, Equatable {
     package var follower: NewsFollower
     /// Where an earlier answer stopped looking; nil: at the follower.
     package var after: NewsPosition?
+    /// A number of the poll that is to be answered; nil: no poll.
+    package var poll: UInt64?
+    /// Whether it waits for what another poll of its token was given and has not settled yet.
+    package var waits: Bool
 
     package init(
         database: DatabaseID, token: Bytes, as follower: NewsFollower = .poll,
-        after: NewsPosition? = nil
+        after: NewsPosition? = nil, poll: UInt64? = nil, waits: Bool = false
     ) {
         self.database = database
         self.token = token
         self.follower = follower
         self.after = after
+        self.poll = poll
+        self.waits = waits
     }
 }
 
@@ -299,6 +305,8 @@ package struct News: Sendable, Equatable {
     package var hit: Hit?
     /// Whether there are events behind the position.
     package var hasMore: Bool
+    /// Whether another poll was given what stands there, and has not settled it yet.
+    package var isPending = false
 
     package init(
         follower: NewsPosition?, position: NewsPosition, hit: Hit? = nil, hasMore: Bool = false

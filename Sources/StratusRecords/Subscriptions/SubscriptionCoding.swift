@@ -71,6 +71,7 @@ extension ByteWriter {
         if let follower = news.follower { self.write(follower) }
         self.write(news.position)
         self.write(flag: news.hasMore)
+        self.write(flag: news.isPending)
         self.write(flag: news.hit != nil)
         guard let hit = news.hit else { return }
         self.write(hit.subscription)
@@ -128,6 +129,7 @@ extension ByteReader {
         let position = try self.newsPosition()
         let hasMore = try self.flag()
         var news = News(follower: follower, position: position, hasMore: hasMore)
+        news.isPending = try self.flag()
         guard try self.flag() else { return news }
         let subscription = try self.subscription()
         let isShared = try self.flag()

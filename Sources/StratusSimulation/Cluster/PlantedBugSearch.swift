@@ -215,7 +215,7 @@ package struct PlantedBugSearch {
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
             .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,
             .walBehindBarrier, .syncedBatchLeftOpen, .spoolUnchecked, .rowsNotChecked,
-            .markMoves, .windowCountsNumbers, .renewedMarkSettled:
+            .markMoves, .windowCountsNumbers, .renewedMarkSettled, .handOutSettlesAlone:
             nil
         }
     }
