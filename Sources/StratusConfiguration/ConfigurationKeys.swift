@@ -80,6 +80,11 @@ extension ConfigurationKey {
                 + "credentials are checked, so set this only if something else keeps others out, "
                 + "such as a container's port that is published on the loopback."),
         ConfigurationKey(
+            "client.extensions", .bool, .bool(true), reloads: true,
+            "Whether answers have keys that Apple's service does not have: what an error means "
+                + "exactly, the server's record beside a conflict, why a zone was deleted. False "
+                + "is for clients that stop at a key they do not know."),
+        ConfigurationKey(
             "client.http2", .bool, .bool(false),
             "Offers HTTP/2 beside HTTP/1.1 to clients that connect over TLS."),
         ConfigurationKey(

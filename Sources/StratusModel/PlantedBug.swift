@@ -38,6 +38,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case syncedBatchLeftOpen
     // Sharing.
     case removedParticipantReads, linkOutlivesShare
+    // Ends of zones.
+    case purgeReasonLost
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold

@@ -69,9 +69,11 @@ import Testing
         ],
         "RecordAnswerCoding.swift": [
             "question": "record query", "refusal": "record refusal",
+            "change.deletedBefore?": "deletion reason", "change.deletion?": "deletion reason",
             "refusal.reason": "request refusal",
         ],
         "RecordCommandCoding.swift": [
+            "operation.reason": "deletion reason", "operation.scope?": "encryption scope",
             "operation.kind": "record operation", "reservation.action": "reference action",
             "self.kind": "record command", "wish.action": "reference action",
         ],
@@ -99,6 +101,9 @@ import Testing
         "ValueCoding.swift": [
             "element": "scalar type", "reference.action": "reference action",
             "scalar.type": "scalar type", "type.scalar": "scalar type",
+        ],
+        "ZoneRow.swift": [
+            "self.earlierReason?": "deletion reason", "self.end?.reason": "deletion reason",
         ],
     ]
 

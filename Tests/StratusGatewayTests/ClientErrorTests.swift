@@ -362,6 +362,7 @@ import WireScenarios
         (.positionExpired, .badRequest, "Unknown sync continuation type"),
         (.accessDenied, .accessDenied, "operation not permitted in this zone"),
         (.tooManyZones, .quotaExceeded, "the database already has the maximum number of zones"),
+        (.scopeFixed, .badRequest, "'encryptionScope' is fixed when a zone is made"),
     ]
 
     @Test func `every reason for refusing a zone is in the table`() {

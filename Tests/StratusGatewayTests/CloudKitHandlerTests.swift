@@ -148,6 +148,41 @@ import Testing
         expectItem(entry, failed: "ZONE_NOT_FOUND")
     }
 
+    @Test func `the switch leaves out the keys that only Stratus has`() async throws {
+        for hasExtensions in [true, false] {
+            var settings = GatewaySettings()
+            settings.hasExtensions = hasExtensions
+            let wire = InProcess(settings: settings)
+            let caller = Caller(wire: wire, container: try await wire.makeContainer())
+            func makeZone(_ kind: JSON) async throws -> JSON {
+                let zone: JSON = ["zoneID": ["zoneName": "Old"], "encryptionScope": "PER_ZONE"]
+                let answer = try await caller.ask(
+                    "private/zones/modify",
+                    ["operations": [["operationType": kind, "zone": zone]]])
+                return answer["zones"][0] ?? .null
+            }
+            #expect((try await makeZone("create")["encryptionScope"] != nil) == hasExtensions)
+            let token = try await caller.ask("private/changes/database", [:])["syncToken"]
+            _ = try await makeZone("delete")
+            let news = try await caller.ask(
+                "private/changes/database", ["syncToken": token ?? .null])
+            #expect(news["zones"][0]["deleted"] == true)
+            #expect((news["zones"][0]["deletionReason"] != nil) == hasExtensions)
+            _ = try await makeZone("create")
+            let again = try await caller.ask(
+                "private/changes/database", ["syncToken": token ?? .null])
+            #expect((again["zones"][0]["deletedBefore"] != nil) == hasExtensions)
+            try await caller.create("a")
+            let conflict = try await caller.modify([Operation.create("a")])[0]
+            expectItem(conflict, failed: "CONFLICT")
+            #expect((conflict["serverRecord"] != nil) == hasExtensions)
+            let many = JSON.array((0..<201).map { Operation.create("r\($0)") })
+            let refused = try await caller.post("private/records/modify", ["operations": many])
+            expectFailure(refused, 400, "BAD_REQUEST")
+            #expect((refused.json["stratus"] != nil) == hasExtensions)
+        }
+    }
+
     typealias FlagRow = (
         name: String, flag: RecordRules.Flags, operation: JSON, expected: String?
     )

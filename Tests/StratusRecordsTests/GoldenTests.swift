@@ -50,6 +50,15 @@ import Testing
         name: "Shelves", incarnation: ZoneIncarnation(0x0123_4567_89AB_CDEF),
         lastTag: ChangeTag(300), recordCount: 12)
 
+    /// A zone operation that says all that one may say.
+    static let scoped = {
+        var operation = ModifyZones.Operation(
+            .create, zone: "New", drawnIncarnation: ZoneIncarnation(7))
+        operation.scope = .perZone
+        operation.reason = .purged
+        return operation
+    }()
+
     static let bucket = DatabaseID(
         container: Bench.container, scope: .public, owner: "", bucket: Bucket(3, of: 64))
 
@@ -104,6 +113,7 @@ import Testing
                                 .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5)),
                             ModifyZones.Operation(
                                 .delete, zone: "Old", drawnIncarnation: ZoneIncarnation(6)),
+                            Self.scoped,
                         ]))
             ),
             ("command-install-schema-1", .schema(.install(AccessTests.schema))),
@@ -379,10 +389,10 @@ import Testing
                 DatabaseChangesPage(
                     changes: [
                         DatabaseChangesPage.Change(
-                            name: "A", isDeleted: false, since: Self.summary.position,
+                            name: "A", deletedBefore: .purged, since: Self.summary.position,
                             zone: Self.summary),
                         DatabaseChangesPage.Change(
-                            name: "B", isDeleted: true, since: nil, zone: nil),
+                            name: "B", deletion: .encryptedDataReset, since: nil, zone: nil),
                     ], position: DatabasePosition(turn: 1, tag: ChangeTag(2)), moreComing: false)),
             .page(QueryPage(records: [Self.record], next: [1], zone: nil, touchCount: 4)),
             .schema(AccessTests.schema), .schema(nil), .jobs(isWaiting: true),

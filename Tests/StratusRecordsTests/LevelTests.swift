@@ -75,6 +75,8 @@ import Testing
         #expect(Self.agree(FieldIndex.State.self, .indexState))
         #expect(Self.agree(RecordRefusal.Reason.self, .recordRefusal))
         #expect(Self.agree(ZoneRefusal.self, .zoneRefusal))
+        #expect(Self.agree(DeletionReason.self, .deletionReason))
+        #expect(Self.agree(EncryptionScope.self, .encryptionScope))
         #expect(Self.agree(RequestRefusal.Reason.self, .requestRefusal))
         #expect(Self.agree(SubscriptionResult.self, .subscriptionResult))
         #expect(Self.agree(KeyValueRefusal.self, .keyValueRefusal))

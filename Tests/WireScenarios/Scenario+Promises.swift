@@ -126,21 +126,6 @@ extension Scenario {
                 try await caller.modify([child("create", "d")], in: zone)[0],
                 failed: "BAD_REQUEST")
         },
-        Scenario("promise: a zone that cannot be as it is asked for is refused") { caller in
-            func make(_ name: JSON, _ scope: JSON?) async throws -> JSON {
-                var zone: JSON = ["zoneID": ["zoneName": name]]
-                if let scope { zone = zone.setting("encryptionScope", scope) }
-                let answer = try await caller.ask(
-                    "private/zones/modify",
-                    ["operations": [["operationType": "create", "zone": zone]]])
-                return answer["zones"][0] ?? .null
-            }
-            expectItem(try await make("One", "PER_ZONE"), failed: "BAD_REQUEST")
-            #expect(try await make("One", "PER_RECORD")["syncToken"] != nil)
-            #expect(try await make("Two", nil)["syncToken"] != nil)
-            let zones = try await caller.ask("private/zones/list", [:])
-            #expect(zones["zones"].elements.count == 3, "\(zones)")
-        },
         Scenario("promise: the wrong key of an owner says nothing") { caller in
             try await caller.makeZone("Shelves")
             let zone: JSON = ["zoneName": "Shelves", "ownerName": "_somebody"]

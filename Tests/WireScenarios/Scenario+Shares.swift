@@ -663,6 +663,20 @@ extension Scenario {
             let gone = try await friend.ask(
                 "shared/changes/database", ["syncToken": news["syncToken"] ?? .null])
             #expect(gone["zones"].elements.count == 1 && gone["zones"][0]["deleted"] == true)
+            #expect(gone["zones"][0]["deletionReason"] == "DELETED", "\(gone)")
+        },
+        Scenario("engines: who is removed from a share is told so by the feed") { caller in
+            let shelves = try await SharedShelves(caller)
+            try await shelves.accept(try await shelves.share())
+            let news = try await shelves.friend.ask("shared/changes/database", [:])
+            let current = try await shelves.current()
+            _ = try await shelves.modify(
+                SharedShelves.operation(
+                    "update", ["participants": []], tag: current["recordChangeTag"]))
+            let gone = try await shelves.friend.ask(
+                "shared/changes/database", ["syncToken": news["syncToken"] ?? .null])
+            #expect(gone["zones"].elements.count == 1 && gone["zones"][0]["deleted"] == true)
+            #expect(gone["zones"][0]["deletionReason"] == "REMOVED", "\(gone)")
         },
         Scenario("share: who is removed has nothing, from the next request on") { caller in
             let shelves = try await SharedShelves(caller)

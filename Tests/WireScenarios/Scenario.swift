@@ -16,7 +16,8 @@ package struct Scenario: Sendable {
 
     package static let all =
         Scenario.rules + Scenario.checklist + Scenario.decisions + Scenario.tolerances
-        + Scenario.sentences + Scenario.faults + Scenario.promises + Scenario.shares
+        + Scenario.sentences + Scenario.faults + Scenario.promises + Scenario.engines
+        + Scenario.shares
 }
 
 extension Scenario {
@@ -29,7 +30,7 @@ extension Scenario {
         ![
             "rule 9:", "rule 19:", "whole 421, 401:", "the zone of the records counts",
             "zoneWide asks", "Photos:", "a marker is good for", "§4.2, §4.6:", "X-04:", "share:",
-            "check 20:",
+            "check 20:", "engines:",
         ].contains { self.name.hasPrefix($0) }
     }
 }

@@ -294,6 +294,8 @@ extension ClientError {
             case .accessDenied: Self(.accessDenied, "operation not permitted in this zone")
             case .tooManyZones:
                 Self(.quotaExceeded, "the database already has the maximum number of zones")
+            case .scopeFixed:
+                Self(.badRequest, "'encryptionScope' is fixed when a zone is made")
             }
     }
 
@@ -310,7 +312,10 @@ extension ClientError {
             case .indexBuilding:
                 Self(.tryAgainLater, "an index is being built, try again later", retryAfter: 1)
             case .accessDenied: Self(.accessDenied, "operation not permitted in this database")
-            case .tooManyItems: Self(.badRequest, "too many items in one request")
+            case .tooManyItems:
+                Self(
+                    .badRequest, "too many items in one request", limit: Int(refusal.subject),
+                    finer: .limitExceeded)
             case .positionExpired: Self(InputRefusal.unknownTokenType)
             case .queryInvalid: Self(.badRequest, refusal.subject)
             case .typeUnknown: Self(.notFound, "Did not find record type: \(subject)")

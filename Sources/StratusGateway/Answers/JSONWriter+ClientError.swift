@@ -10,12 +10,19 @@ extension JSONWriter {
         }
     }
 
-    /// Writes a failure in a record's place. It has no server copy beside it, because clients
-    /// decode these keys and no others.
+    /// Writes a failure in a record's place.
     mutating func writeFailure(_ error: ClientError, recordName: String) {
+        self.writeFailure(error, recordName: recordName) { _ in }
+    }
+
+    /// Writes a failure in a record's place, and more beside it.
+    mutating func writeFailure(
+        _ error: ClientError, recordName: String, beside: (inout JSONWriter) -> Void
+    ) {
         self.object {
             $0.member("recordName", recordName)
             $0.writeMembers(of: error)
+            beside(&$0)
         }
     }
 
@@ -34,7 +41,7 @@ extension JSONWriter {
         if let retryAfter = error.retryAfter { self.member("retryAfter", retryAfter) }
         if let limit = error.limit { self.member("limit", limit) }
         if let redirectURL = error.redirectURL { self.member("redirectURL", redirectURL) }
-        if let finer = error.finer {
+        if let finer = error.finer, self.hasExtensions {
             self.key("stratus")
             self.object {
                 $0.member("code", finer.rawValue)

@@ -48,4 +48,10 @@ extension Exchange {
         let start = FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
         writer.member("syncToken", self.token(zone?.position ?? start, in: id))
     }
+
+    /// A writer of an answer. It says whether keys may be written that only Stratus has.
+    func writer(reserving capacity: Int = 512) -> JSONWriter {
+        JSONWriter(
+            reserving: capacity, hasExtensions: self.kernel.settings.hasExtensions)
+    }
 }

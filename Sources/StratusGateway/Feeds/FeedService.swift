@@ -68,7 +68,7 @@ struct FeedService: Sendable {
                     recordTypes: try item.names("desiredRecordTypes", limit: 1_000)
                         ?? recordTypes))
         }
-        var writer = JSONWriter(reserving: 4_096)
+        var writer = self.exchange.writer(reserving: 4_096)
         writer.beginObject()
         writer.key("zones")
         writer.beginArray()
@@ -117,7 +117,7 @@ struct FeedService: Sendable {
             recordTypes: try input.names("desiredRecordTypes", limit: 1_000))
         let page = try await self.page(request, isSkipped: false)
         let parts = try await self.parts(of: page)
-        var writer = JSONWriter(reserving: 4_096)
+        var writer = self.exchange.writer(reserving: 4_096)
         writer.object { $0.writeMembers(of: page, request.shape, parts) }
         return writer.finish()
     }
@@ -245,7 +245,7 @@ struct FeedService: Sendable {
     }
 
     private func written(_ page: ZonesPage, as kind: FeedToken.Kind) -> Bytes {
-        var writer = JSONWriter()
+        var writer = self.exchange.writer()
         writer.object {
             $0.key("zones")
             $0.array { array in
@@ -273,7 +273,7 @@ struct FeedService: Sendable {
         let isPlaced = token.map { !$0.isEmpty } ?? false
         guard !isPlaced || page.moreComing || !page.changes.isEmpty else { return nil }
         let parts = try await self.parts(of: page)
-        var writer = JSONWriter(reserving: 4_096)
+        var writer = self.exchange.writer(reserving: 4_096)
         writer.object {
             $0.key("zoneID")
             $0.writeZoneID(page.zone)
@@ -359,9 +359,11 @@ struct FeedService: Sendable {
         let id = ZoneID(name: change.name, owner: self.exchange.holder.database.owner)
         if kind == .meta {
             if let zone = change.zone, !change.isDeleted {
-                writer.writeZone(zone, id: id, token: self.exchange.zoneToken(zone))
+                writer.writeZone(
+                    zone, id: id, token: self.exchange.zoneToken(zone),
+                    deletedBefore: change.deletedBefore)
             } else {
-                writer.writeDeletedZone(id)
+                writer.writeDeletedZone(id, change.deletion)
             }
             return
         }
@@ -377,6 +379,8 @@ struct FeedService: Sendable {
                 $0.member("syncToken", "")
             }
             $0.member(known: "deleted", change.isDeleted)
+            $0.writeReason(change.deletion, "deletionReason")
+            $0.writeReason(change.deletedBefore, "deletedBefore")
         }
     }
 }

@@ -20,6 +20,9 @@ package struct GatewaySettings: Sendable, Equatable {
     /// neither.
     package var changesErrorsCarryTokens = false
     package var ruleFlags: RecordRules.Flags = []
+    /// Whether answers have the keys that only Stratus has: what an error means exactly, the
+    /// server's record beside a conflict, why a zone was deleted.
+    package var hasExtensions = true
     /// Where changed records are counted. A reload keeps it.
     package var counts = RecordCounts()
     /// How long a schema may be served from memory before it is read again.

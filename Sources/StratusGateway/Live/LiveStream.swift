@@ -180,7 +180,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
         }
         self.places[index] = .ended
         if self.places.allSatisfy({ $0 == .ended }) { self.isOver = true }
-        var writer = JSONWriter()
+        var writer = self.exchange.writer()
         writer.object {
             switch self.request.feeds[index] {
             case .zone(let name):
@@ -223,7 +223,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
             let error = ClientError(error)
             // Nobody knows whether they are good: the client is judged when it connects again.
             if error.code == .tryAgainLater { return nil }
-            var writer = JSONWriter()
+            var writer = self.exchange.writer()
             writer.object { $0.writeMembers(of: error) }
             self.exchange = self.exchange.again()
             return self.write("refused", writer.finish(), hasID: false)

@@ -166,7 +166,7 @@ package struct WebServices: Surface {
         of error: ClientError, _ identity: RequestIdentity? = nil
     ) -> (headers: HeaderFields, body: Bytes)? {
         let uuid = (identity ?? self.kernel.world.drawIdentity()).uuid
-        var writer = JSONWriter()
+        var writer = JSONWriter(hasExtensions: self.kernel.settings.hasExtensions)
         writer.writeFailure(error, uuid: uuid)
         let headers: HeaderFields = [
             "Content-Type": "application/json; charset=UTF-8", "X-Apple-Request-UUID": uuid,
@@ -351,7 +351,7 @@ package struct WebServices: Surface {
         let (cause, uuid) = (error, request.identity.uuid)
         let error = ClientError(error)
         self.kernel.note(error, uuid: uuid, cause: cause)
-        var writer = JSONWriter()
+        var writer = JSONWriter(hasExtensions: self.kernel.settings.hasExtensions)
         writer.writeFailure(error, uuid: uuid)
         var response = HTTPResponse(status: error.code.status, body: .bytes(writer.finish()))
         // Some clients read the header, others the body.

@@ -30,7 +30,7 @@ struct LookUpService: Sendable {
         }
         let place = try self.exchange.requiredPlace(address ?? .defaultZone)
         if self.exchange.isShared, let denial = try await self.exchange.denial(at: place) {
-            return Self.answer(names, allRefusedFor: denial)
+            return self.answer(names, allRefusedFor: denial)
         }
         let (items, zone) = try await self.lookUp(
             names, at: place, roundCountMax: Self.answerRoundCountMax)
@@ -39,7 +39,7 @@ struct LookUpService: Sendable {
         }
         let opened = try await self.exchange.opened(found)
         let shares = try await self.exchange.shownShares(of: found, at: place)
-        var writer = JSONWriter(reserving: 1_024 * items.count)
+        var writer = self.exchange.writer(reserving: 1_024 * items.count)
         var restedAt = 0
         let links = self.exchange.assetLinks
         writer.beginObject()
@@ -68,8 +68,8 @@ struct LookUpService: Sendable {
         return writer.finish()
     }
 
-    private static func answer(_ names: [String], allRefusedFor error: ClientError) -> Bytes {
-        var writer = JSONWriter()
+    private func answer(_ names: [String], allRefusedFor error: ClientError) -> Bytes {
+        var writer = self.exchange.writer()
         writer.object {
             $0.key("records")
             $0.array { array in
@@ -107,9 +107,9 @@ struct LookUpService: Sendable {
         // What of it is dropped below is counted no longer.
         let room = self.exchange.room.another()
         var (items, zone) = try await self.piece(of: names, at: place, in: room)
-        if items.count == names.count {
+        if items.count == names.count || roundCountMax == 1 {
             self.exchange.room.take(over: room)
-            return (items, zone)
+            return (items + Array(repeating: .deferred, count: names.count - items.count), zone)
         }
         let reading = LongWork.Turn(
             at: self.exchange.kernel.longReads, for: self.exchange.route.tenant)

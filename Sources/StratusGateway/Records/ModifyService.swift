@@ -22,7 +22,7 @@ struct ModifyService: Sendable {
         let place = try self.exchange.requiredPlace(request.zone)
         if self.exchange.isShared {
             if let denial = try await self.exchange.denial(at: place) {
-                return self.modifyAnswer(
+                return await self.modifyAnswer(
                     request.operations.map { _ in .refused(denial) }, .none, .none,
                     request: request, zone: nil, at: place)
             }
@@ -68,7 +68,7 @@ struct ModifyService: Sendable {
             (results, zone) = try await self.modifyWhole(modify, at: place, schema: schema)
         }
         if results.isEmpty {
-            return self.modifyAnswer(
+            return await self.modifyAnswer(
                 items, .none, .none, request: request, zone: zone, at: place)
         }
         do {
@@ -85,7 +85,8 @@ struct ModifyService: Sendable {
             for case .success(.left(let note)) in results {
                 await self.exchange.noteLeft(note, of: place)
             }
-            return self.modifyAnswer(items, opened, shares, request: request, zone: zone, at: place)
+            return await self.modifyAnswer(
+                items, opened, shares, request: request, zone: zone, at: place)
         } catch {
             // Who was removed meanwhile is told that, whatever became of the request.
             if self.exchange.isShared, ClientError(error).code == .zoneNotFound { throw error }
@@ -449,6 +450,20 @@ struct ModifyService: Sendable {
         }
     }
 
+    private func serverRecords(
+        _ items: [Item], of request: ModifyRequest, at place: ZonePlace
+    ) async -> ServerRecords {
+        let names = zip(items, request.operations).compactMap { item, operation in
+            if case .refused(let error) = item, error.code == .conflict {
+                operation.recordName
+            } else {
+                nil as String?
+            }
+        }
+        if names.isEmpty { return .none }
+        return await ServerRecords(named: names, at: place, for: self.exchange)
+    }
+
     private func count(_ items: [Item]) {
         var (saved, deleted) = (0, 0)
         for item in items {
@@ -466,8 +481,9 @@ struct ModifyService: Sendable {
     private func modifyAnswer(
         _ items: [Item], _ opened: OpenedFields, _ shares: ShownShares, request: ModifyRequest,
         zone: ZoneSummary?, at place: ZonePlace
-    ) -> Bytes {
-        var writer = JSONWriter(reserving: 1_024 * items.count)
+    ) async -> Bytes {
+        var servers = await self.serverRecords(items, of: request, at: place)
+        var writer = self.exchange.writer(reserving: 1_024 * items.count)
         let links = self.exchange.assetLinks
         self.count(items)
         writer.object {
@@ -492,7 +508,10 @@ struct ModifyService: Sendable {
                             $0.member("deleted", true)
                         }
                     case .refused(let error):
-                        array.writeFailure(error, recordName: operation.recordName)
+                        array.writeFailure(error, recordName: operation.recordName) {
+                            guard error.code == .conflict else { return }
+                            servers.write(operation.recordName, operation.shape, links, to: &$0)
+                        }
                     }
                 }
             }

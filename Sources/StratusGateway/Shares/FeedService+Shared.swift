@@ -18,6 +18,8 @@ extension FeedService {
         var turn: UInt64 = 0
         /// From where nothing is missed.
         var since: FeedPosition?
+        /// Why it is gone.
+        var reason: DeletionReason?
     }
 
     /// `changes/database` of the shared database, and `zones/changes`.
@@ -53,10 +55,12 @@ extension FeedService {
     ) -> [SharedChange] {
         var changes: [SharedChange] = []
         var there: Set<ZoneID> = []
+        var closed: Set<ZoneID> = []
         for zone in listed {
             let id = zone.place.zone
             switch zone.standing {
-            case .closed: continue
+            // The owner has taken it back; whoever has left does not list it.
+            case .closed: closed.insert(id)
             case .away: there.insert(id)
             case .open(let summary):
                 there.insert(id)
@@ -74,7 +78,8 @@ extension FeedService {
             }
         }
         for id in known.zones.keys where !there.contains(id) {
-            changes.append(SharedChange(zone: id))
+            changes.append(
+                SharedChange(zone: id, reason: closed.contains(id) ? .removed : .deleted))
         }
         return changes.sorted { SharedToken.precedes($0.zone, $1.zone) }
     }
@@ -82,7 +87,7 @@ extension FeedService {
     private func written(
         _ changes: [SharedChange], as kind: FeedToken.Kind, token: String, moreComing: Bool
     ) -> Bytes {
-        var writer = JSONWriter()
+        var writer = self.exchange.writer()
         writer.object {
             $0.key("zones")
             $0.array { array in
@@ -103,7 +108,7 @@ extension FeedService {
                     summary, id: change.zone,
                     token: self.exchange.zoneToken(summary, in: change.zone), isShared: true)
             } else {
-                writer.writeDeletedZone(change.zone)
+                writer.writeDeletedZone(change.zone, change.reason)
             }
             return
         }
@@ -118,6 +123,7 @@ extension FeedService {
                 $0.member("syncToken", "")
             }
             $0.member("deleted", change.summary == nil)
+            if change.summary == nil { $0.writeReason(change.reason, "deletionReason") }
         }
     }
 }

@@ -60,7 +60,7 @@ struct ShareService: Sendable {
         ).map { element throws(InputRefusal) in try Asked(element) }
         try self.count(asked.count)
         var results: [String: Result<Found, ClientError>] = [:]
-        var writer = JSONWriter()
+        var writer = self.exchange.writer()
         var restedAt = 0
         writer.beginObject()
         writer.key("results")

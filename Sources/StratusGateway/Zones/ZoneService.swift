@@ -106,18 +106,24 @@ struct ZoneService: Sendable {
             }
             let place = self.exchange.place(address)
             var refusal = place == nil ? ClientError(ZoneRefusal.notFound) : nil
-            if kind == .create, let key = Self.unavailableKey(of: item["zone"]) {
-                refusal = ClientError(InputRefusal.keyUnavailable(key))
+            var operation = ModifyZones.Operation(
+                kind, zone: address.name, drawnIncarnation: draws.incarnation())
+            switch kind {
+            case .create:
+                do throws(InputRefusal) {
+                    operation.scope = try Self.scope(of: item["zone"])
+                } catch { refusal = ClientError(error) }
+            case .delete:
+                if item["deletionReason"]?.string == DeletionReason.purged.word {
+                    operation.reason = .purged
+                }
             }
             if kind == .create, self.exchange.isShared {
                 refusal = ClientError(
                     .badRequest, "zones are created in the private database of their owner")
             }
             requests.append((address, place, refusal))
-            guard refusal == nil else { continue }
-            operations.append(
-                ModifyZones.Operation(
-                    kind, zone: address.name, drawnIncarnation: draws.incarnation()))
+            if refusal == nil { operations.append(operation) }
         }
         let results =
             self.exchange.isShared
@@ -143,13 +149,16 @@ struct ZoneService: Sendable {
         }
     }
 
-    /// A key of a new zone that asks for another kind of zone than there is. Keys that nobody knows
-    /// say nothing, as everywhere; of this one clients believe that it holds.
-    private static func unavailableKey(of zone: JSONValue?) -> String? {
+    /// The encryption scope of a new zone; nil: the client did not say. Of this key clients believe
+    /// that it holds, so a value that nobody knows is refused.
+    private static func scope(of zone: JSONValue?) throws(InputRefusal) -> EncryptionScope? {
         for value in [zone?["encryptionScope"], zone?["zoneID"]?["encryptionScope"]] {
             guard let value, !value.isNull else { continue }
-            let word = value.string?.lowercased().filter(\.isLetter)
-            if word != "perrecord" { return "encryptionScope" }
+            switch value.string?.lowercased().filter(\.isLetter) {
+            case "perrecord": return .perRecord
+            case "perzone": return .perZone
+            default: throw .keyUnavailable("encryptionScope")
+            }
         }
         return nil
     }
@@ -222,7 +231,7 @@ struct ZoneService: Sendable {
     }
 
     func zonesAnswer(_ elements: (inout JSONWriter) -> Void) -> Bytes {
-        var writer = JSONWriter()
+        var writer = self.exchange.writer()
         writer.object {
             $0.key("zones")
             $0.array(elements)
@@ -236,7 +245,8 @@ extension JSONWriter {
     ///
     /// - Parameter isShared: with the reader, who cannot share it again.
     mutating func writeZone(
-        _ zone: ZoneSummary, id: ZoneID, token: String?, isShared: Bool = false
+        _ zone: ZoneSummary, id: ZoneID, token: String?, isShared: Bool = false,
+        deletedBefore: DeletionReason? = nil
     ) {
         let mayBeShared = !zone.isDefault && !isShared
         self.object {
@@ -245,16 +255,39 @@ extension JSONWriter {
             if let token { $0.member("syncToken", token) }
             $0.member("atomic", !zone.isDefault)
             $0.member("isEligibleForZoneShare", mayBeShared)
-            $0.member("isEligibleForHierarchicalShare", mayBeShared)
+            $0.member("isEligibleForHierarchicalShare", mayBeShared && zone.scope != .perZone)
+            if zone.scope == .perZone, $0.hasExtensions {
+                $0.member("encryptionScope", "PER_ZONE")
+            }
             $0.member("deleted", false)
+            $0.writeReason(deletedBefore, "deletedBefore")
         }
     }
 
-    mutating func writeDeletedZone(_ id: ZoneID) {
+    /// - Parameter reason: nil where the reader deletes it.
+    mutating func writeDeletedZone(_ id: ZoneID, _ reason: DeletionReason? = nil) {
         self.object {
             $0.key("zoneID")
             $0.writeZoneID(id)
             $0.member("deleted", true)
+            $0.writeReason(reason, "deletionReason")
+        }
+    }
+
+    /// The key `reason` it never is: clients take that for an error.
+    mutating func writeReason(_ reason: DeletionReason?, _ key: String) {
+        guard let reason, self.hasExtensions else { return }
+        self.member(key, reason.word)
+    }
+}
+
+extension DeletionReason {
+    var word: String {
+        switch self {
+        case .deleted: "DELETED"
+        case .purged: "PURGED"
+        case .encryptedDataReset: "ENCRYPTED_DATA_RESET"
+        case .removed: "REMOVED"
         }
     }
 }

@@ -8,9 +8,12 @@ package struct JSONWriter: ~Copyable {
     private var output: JSONOutput
     private var needsComma = false
     private var depth = 0
+    /// Whether keys that only Stratus has are to be written: whoever writes one asks first.
+    package let hasExtensions: Bool
 
-    package init(reserving capacity: Int = 512) {
+    package init(reserving capacity: Int = 512, hasExtensions: Bool = true) {
         self.output = JSONOutput(reserving: capacity)
+        self.hasExtensions = hasExtensions
     }
 
     /// The text written.

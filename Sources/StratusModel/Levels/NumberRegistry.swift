@@ -195,7 +195,14 @@ extension NumberFamily {
         [
             1: "not found", 2: "name invalid", 3: "custom zones unavailable", 4: "exists",
             5: "no feed", 6: "position expired", 7: "access denied", 8: "too many zones",
+            9: "scope fixed",
         ])
+    /// ``DeletionReason``: why a zone is gone.
+    package static let deletionReason = NumberFamily(
+        "deletion reason", [1: "deleted", 2: "purged", 3: "encrypted data reset", 4: "removed"])
+    /// ``EncryptionScope``: of what a zone's shares may be.
+    package static let encryptionScope = NumberFamily(
+        "encryption scope", [1: "per record", 2: "per zone"])
     /// Why a whole request was refused.
     package static let requestRefusal = NumberFamily(
         "request refusal",
@@ -426,7 +433,8 @@ extension NumberFamily {
         .documentKind, .documentClash, .linkState, .indexState, .nodeState, .accountStatus,
         .verification,
         .containerState, .deviceKind, .pushKey, .chunkCoding, .verdict, .recordRefusal,
-        .zoneRefusal, .requestRefusal, .sharePermission, .shareRole, .shareStatus,
+        .zoneRefusal, .deletionReason, .encryptionScope, .requestRefusal, .sharePermission,
+        .shareRole, .shareStatus,
         .sharedZoneState, .shareIdentity, .subscriptionResult, .keyValueRefusal, .documentRefusal,
         .replacedBody, .systemRefusal,
         .entryVersion, .entryKind, .commandVersion, .commandKind, .principalKind,

@@ -155,6 +155,7 @@ package final class Node: Sendable {
             gateway.counts = counts
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
+            gateway.hasExtensions = settings.bool("client.extensions")
             func rate(_ key: String) -> Int? {
                 let rate = settings.integer(key)
                 return rate > 0 ? rate : nil

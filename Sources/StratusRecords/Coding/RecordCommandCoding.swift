@@ -32,7 +32,7 @@ import StratusQuery
 //
 // Rules: 1 standard; or 2, then varints flags, record size, DELETE_SELF referrers, cascade,
 // tombstones, database size. Modify zones: rules, count of operations, each 1 kind, text zone, 8
-// bytes incarnation. Install schema: a schema. Extend schema: record types as in a schema. Continue
+// bytes incarnation, 1 encryption scope or 0, 1 reason. Install schema: a schema. Extend schema: record types as in a schema. Continue
 // jobs: varint budget. Erase database: varint zones. Reserve references: 8 bytes drawn incarnation,
 // varint referrers, count of wishes, each text target, 1 action, text referrer. Note buckets: 1
 // count, varint mask, varint tag floor. Nothing follows recover, audit links and forget outcomes.
@@ -314,22 +314,41 @@ extension ModifyZones {
             writer.write(operation.kind.rawValue)
             writer.write(text: operation.zone)
             writer.write(fixed: operation.drawnIncarnation.raw)
+            writer.write(operation.scope?.rawValue ?? 0)
+            writer.write(operation.reason.rawValue)
         }
     }
 
     init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
         let rules = try reader.recordRules()
         var operations: [Operation] = []
-        for _ in 0..<(try reader.count(minimumSize: 10)) {
+        for _ in 0..<(try reader.count(minimumSize: 12)) {
             guard let kind = Kind(rawValue: try reader.byte()) else {
                 throw DecodingError(.malformed, at: reader.offset - 1)
             }
             let zone = try reader.text()
-            operations.append(
-                Operation(
-                    kind, zone: zone, drawnIncarnation: ZoneIncarnation(try reader.fixed64())))
+            var operation = Operation(
+                kind, zone: zone, drawnIncarnation: ZoneIncarnation(try reader.fixed64()))
+            operation.scope = try reader.encryptionScope()
+            guard let reason = try reader.deletionReason() else {
+                throw DecodingError(.malformed, at: reader.offset - 1)
+            }
+            operation.reason = reason
+            operations.append(operation)
         }
         self.init(database: database, rules: rules, operations: operations)
+    }
+}
+
+extension ByteReader {
+    /// Nil: 0, the client did not say.
+    fileprivate mutating func encryptionScope() throws(DecodingError) -> EncryptionScope? {
+        let number = try self.byte()
+        if number == 0 { return nil }
+        guard let scope = EncryptionScope(rawValue: number) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return scope
     }
 }
 

@@ -176,6 +176,7 @@ extension ByteWriter {
         self.write(fixed: zone.incarnation.raw)
         self.write(varint: zone.lastTag.raw)
         self.write(varint: zone.recordCount)
+        self.write(flag: zone.scope == .perZone)
     }
 
     mutating func write(_ result: ModifiedRecords.Result) {
@@ -219,8 +220,10 @@ extension ByteReader {
         let name = try self.text()
         let incarnation = ZoneIncarnation(try self.fixed64())
         let tag = ChangeTag(try self.varint())
+        let count = try self.varint()
         return ZoneSummary(
-            name: name, incarnation: incarnation, lastTag: tag, recordCount: try self.varint())
+            name: name, incarnation: incarnation, lastTag: tag, recordCount: count,
+            scope: try self.flag() ? .perZone : .perRecord)
     }
 
     mutating func operationResult() throws(DecodingError) -> ModifiedRecords.Result {

@@ -122,7 +122,10 @@ package struct FeedMerge: Sendable {
         for number in 0..<self.count {
             guard var position = positions[number], position != .start else { continue }
             // On the next page of this walk no zone has a position of its own.
-            if page.moreComing { position.isMidway = true }
+            if page.moreComing, !position.isMidway {
+                position.isMidway = true
+                position.floor = position.turn
+            }
             page.position.parts.append(.init(number: number, position: position))
         }
         return page

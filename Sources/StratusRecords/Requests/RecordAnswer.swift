@@ -80,16 +80,25 @@ package struct ZoneChangesPage: Sendable, Equatable {
 package struct DatabaseChangesPage: Sendable, Equatable {
     package struct Change: Sendable, Equatable {
         package var name: String
-        package var isDeleted: Bool
+        /// Why the zone is gone; nil: it is live.
+        package var deletion: DeletionReason?
+        package var isDeleted: Bool { self.deletion != nil }
+        /// Why an earlier incarnation of a live zone is gone, where the reader has not heard of
+        /// that yet.
+        package var deletedBefore: DeletionReason?
         /// The zone's position at or before the incoming database position: safe to fetch from. Nil
         /// for a deleted zone, and for "from the beginning": no incoming position, or one midway.
         package var since: FeedPosition?
         /// The zone's last change; nil for a deleted zone.
         package var zone: ZoneSummary?
 
-        package init(name: String, isDeleted: Bool, since: FeedPosition?, zone: ZoneSummary?) {
+        package init(
+            name: String, deletion: DeletionReason? = nil, deletedBefore: DeletionReason? = nil,
+            since: FeedPosition?, zone: ZoneSummary?
+        ) {
             self.name = name
-            self.isDeleted = isDeleted
+            self.deletion = deletion
+            self.deletedBefore = deletedBefore
             self.since = since
             self.zone = zone
         }

@@ -16,7 +16,8 @@ import StratusQuery
 // (1 zone summary, 2 and 1 byte refusal). Zone page: as zones, then flag and text name. Zone
 // changes: flag refused and 1 byte of the zone's refusal; else count of changes (1 and a record, 2
 // deleted: text name, varint tag), position, flag more. Database changes: count of changes (text
-// name, flag deleted, flag and position, flag and zone summary), position, flag more. A
+// name, 1 reason of the deletion or 0, 1 reason of an earlier one or 0, flag and position, flag and
+// zone summary), position, flag more. A
 // page: flag placed; then count of places (two prefixed bytes: key, marker), count of records, flag and place; or count
 // of records, flag and prefixed marker, flag and zone summary, varint touches. Schema: flag and
 // schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of
@@ -79,7 +80,8 @@ extension RecordAnswer {
             writer.bytes.write(count: page.changes.count)
             for change in page.changes {
                 writer.bytes.write(text: change.name)
-                writer.bytes.write(flag: change.isDeleted)
+                writer.bytes.write(change.deletion?.rawValue ?? 0)
+                writer.bytes.write(change.deletedBefore?.rawValue ?? 0)
                 writer.bytes.write(flag: change.since != nil)
                 if let since = change.since { writer.bytes.write(since) }
                 writer.write(change.zone)
@@ -383,13 +385,14 @@ private struct AnswerReader {
 
     mutating func databaseChangesPage() throws(DecodingError) -> DatabaseChangesPage {
         var changes: [DatabaseChangesPage.Change] = []
-        for _ in 0..<(try self.bytes.count(minimumSize: 4)) {
+        for _ in 0..<(try self.bytes.count(minimumSize: 5)) {
             let name = try self.bytes.text()
-            let isDeleted = try self.bytes.flag()
+            let deletion = try self.bytes.deletionReason()
+            let before = try self.bytes.deletionReason()
             let since = try self.bytes.flag() ? try self.bytes.feedPosition() : nil
             changes.append(
                 DatabaseChangesPage.Change(
-                    name: name, isDeleted: isDeleted, since: since,
+                    name: name, deletion: deletion, deletedBefore: before, since: since,
                     zone: try self.optionalZone()))
         }
         let position = try self.bytes.databasePosition()

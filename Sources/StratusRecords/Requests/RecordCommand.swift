@@ -93,6 +93,10 @@ package struct ModifyZones: Sendable, Equatable {
         package var zone: String
         /// For `create`; ignored by `delete`.
         package var drawnIncarnation: ZoneIncarnation
+        /// For `create`: nil where the client did not say.
+        package var scope: EncryptionScope?
+        /// For `delete`.
+        package var reason = DeletionReason.deleted
 
         package init(_ kind: Kind, zone: String, drawnIncarnation: ZoneIncarnation) {
             self.kind = kind

@@ -95,8 +95,8 @@ package struct DatabasePosition: Sendable, Hashable, Comparable {
     /// before the first page, not as they stood at this position: a zone whose last turn is still
     /// to come may have changed in a turn that was passed.
     package var isMidway: Bool
-    /// The database's turn when whoever holds this began with nothing: what was deleted through
-    /// there it has never heard of. Only midway through that first fetch; zero elsewhere.
+    /// The turn at which the walk began that this is midway through. What was deleted through there
+    /// its holder has heard of; or, in a first fetch, has never heard of. Zero elsewhere.
     package var floor: UInt64
 
     package init(turn: UInt64, tag: ChangeTag, isMidway: Bool = false, floor: UInt64 = 0) {
@@ -122,10 +122,13 @@ package struct ZoneSummary: Sendable, Hashable {
     }
     package var lastTag: ChangeTag
     package var recordCount: UInt64
+    package var scope: EncryptionScope
 
     package init(
-        name: String, incarnation: ZoneIncarnation, lastTag: ChangeTag, recordCount: UInt64 = 0
+        name: String, incarnation: ZoneIncarnation, lastTag: ChangeTag, recordCount: UInt64 = 0,
+        scope: EncryptionScope = .perRecord
     ) {
+        self.scope = scope
         self.name = name
         self.incarnation = incarnation
         self.lastTag = lastTag

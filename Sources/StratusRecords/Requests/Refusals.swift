@@ -124,6 +124,8 @@ package enum ZoneRefusal: UInt8, Sendable, Hashable, CaseIterable {
     case positionExpired = 6
     case accessDenied = 7
     case tooManyZones = 8
+    /// The zone exists, with another encryption scope.
+    case scopeFixed = 9
 }
 
 /// Why a whole request was refused: nothing was done.

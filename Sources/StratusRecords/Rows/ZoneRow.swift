@@ -6,7 +6,8 @@ import StratusModel
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
 // | 1      | format, 1                                                                   |
-// | 1      | 0 live, 1 deleted                                                           |
+// | 1      | 0 live; else the reason of the deletion                                     |
+// | …      | deleted: text user, 8 + 8 request, signed milliseconds since 1970             |
 // | varint | number of this incarnation                                                  |
 // | 8      | incarnation                                                                 |
 // | varint | last tag                                                                    |
@@ -18,11 +19,25 @@ import StratusModel
 // | signed | last `modified`, milliseconds since 1970                                    |
 // | varint | bytes of the live records' rows                                             |
 // | varint | live records that hold assets                                               |
-// | 1      | switches: 1 the zone is shared as a whole                                    |
+// | 1      | switches: 1 the zone is shared as a whole, 2 its scope is PER_ZONE           |
+// | 1      | reason of the deletion of the incarnation before; 0: there was none           |
+// | varint | turn of that deletion                                                        |
+// | varint | turn of the last deletion with the reason purged; 0: there was none           |
+
+/// How a zone came to its end.
+struct ZoneEnd: Equatable {
+    var reason: DeletionReason
+    /// Who deleted it, and the request that did.
+    var user: String
+    var request: RequestIdentity
+    var milliseconds: Int64
+}
 
 /// The state of one zone in a partition, live or deleted.
 struct ZoneRow: Equatable {
-    var isDeleted = false
+    /// Nil: the zone is live.
+    var end: ZoneEnd?
+    var isDeleted: Bool { self.end != nil }
     var number: ZoneNumber
     var incarnation: ZoneIncarnation
     /// Grows by one with every change of a record. It is the record's change tag and its place in
@@ -42,6 +57,13 @@ struct ZoneRow: Equatable {
     var assetRecordCount: UInt64 = 0
     /// There is a share of the whole zone.
     var isShared = false
+    /// Fixed for the zone's life.
+    var scope = EncryptionScope.perRecord
+    /// How the incarnation before this one ended, and the turn in which it did.
+    var earlierReason: DeletionReason?
+    var earlierTurn: UInt64 = 0
+    /// The turn in which a zone of this name was last purged.
+    var purgeTurn: UInt64 = 0
 
     init(number: ZoneNumber, incarnation: ZoneIncarnation, baseTag: UInt64) {
         self.number = number
@@ -69,13 +91,35 @@ struct ZoneRow: Equatable {
     func summary(name: String) -> ZoneSummary {
         ZoneSummary(
             name: name, incarnation: self.incarnation, lastTag: ChangeTag(self.lastTag),
-            recordCount: self.recordCount)
+            recordCount: self.recordCount, scope: self.scope)
+    }
+
+    /// Why the zone is gone, for somebody who has heard of all through a turn.
+    func reason(after heard: UInt64) -> DeletionReason? {
+        guard let end else { return nil }
+        return self.strictest(end.reason, after: heard)
+    }
+
+    /// Why the zone's earlier incarnation is gone, for somebody who has not heard of that yet.
+    func reasonBefore(after heard: UInt64) -> DeletionReason? {
+        guard let earlierReason, self.earlierTurn > heard else { return nil }
+        return self.strictest(earlierReason, after: heard)
+    }
+
+    /// Of several deletions that were missed, the one by which nothing may come back counts.
+    private func strictest(_ reason: DeletionReason, after heard: UInt64) -> DeletionReason {
+        self.purgeTurn > heard ? .purged : reason
     }
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 40)
         writer.write(1 as UInt8)
-        writer.write(flag: self.isDeleted)
+        writer.write(self.end?.reason.rawValue ?? 0)
+        if let end {
+            writer.write(text: end.user)
+            writer.write(end.request)
+            writer.write(signed: end.milliseconds)
+        }
         writer.write(varint: UInt64(self.number.raw))
         writer.write(fixed: self.incarnation.raw)
         writer.write(varint: self.lastTag)
@@ -87,14 +131,22 @@ struct ZoneRow: Equatable {
         writer.write(signed: self.lastMilliseconds)
         writer.write(varint: self.size)
         writer.write(varint: self.assetRecordCount)
-        writer.write(self.isShared ? 1 : 0 as UInt8)
+        writer.write((self.isShared ? 1 : 0) | (self.scope == .perZone ? 2 : 0) as UInt8)
+        writer.write(self.earlierReason?.rawValue ?? 0)
+        writer.write(varint: self.earlierTurn)
+        writer.write(varint: self.purgeTurn)
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         try reader.format(1)
-        self.isDeleted = try reader.flag()
+        if let reason = try reader.deletionReason() {
+            let user = try reader.text()
+            let request = try reader.identity()
+            self.end = ZoneEnd(
+                reason: reason, user: user, request: request, milliseconds: try reader.signed())
+        }
         self.number = ZoneNumber(try reader.number32())
         self.incarnation = ZoneIncarnation(try reader.fixed64())
         self.lastTag = try reader.varint()
@@ -106,7 +158,25 @@ struct ZoneRow: Equatable {
         self.lastMilliseconds = try reader.signed()
         self.size = try reader.varint()
         self.assetRecordCount = try reader.varint()
-        self.isShared = try reader.flag()
+        let switches = try reader.byte()
+        guard switches < 4 else { throw DecodingError(.malformed, at: reader.offset - 1) }
+        self.isShared = switches & 1 != 0
+        self.scope = switches & 2 != 0 ? .perZone : .perRecord
+        self.earlierReason = try reader.deletionReason()
+        self.earlierTurn = try reader.varint()
+        self.purgeTurn = try reader.varint()
         try reader.finish()
+    }
+}
+
+extension ByteReader {
+    /// Nil: 0, the zone is there.
+    mutating func deletionReason() throws(DecodingError) -> DeletionReason? {
+        let number = try self.byte()
+        if number == 0 { return nil }
+        guard let reason = DeletionReason(rawValue: number) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return reason
     }
 }

@@ -81,6 +81,8 @@ extension RecordState {
         // Who begins from nothing has heard of no zone that was deleted by now, nor of any that
         // does not change again while it goes through the pages.
         let floor = ask.after == nil ? database.turn : after.floor
+        // Through which turn deletions were told before this walk began, or need not be told.
+        let heard = ask.after == nil || after.isMidway ? floor : after.turn
         let limit = min(ask.limit <= 0 ? Self.pageCountMax : ask.limit, Self.pageCountMax)
         // The first row may be of a turn that was seen: two bring the page further.
         let turnCountMax = max(2, min(Self.pageTouchMax, meter.restCount))
@@ -113,7 +115,7 @@ extension RecordState {
                 if isNew { continue }
                 page.changes.append(
                     DatabaseChangesPage.Change(
-                        name: name, isDeleted: true, since: nil, zone: nil))
+                        name: name, deletion: zone.reason(after: heard), since: nil, zone: nil))
                 continue
             }
             // The last of the turns before the first page may have gone on since.
@@ -121,10 +123,11 @@ extension RecordState {
             let since = isUnseen ? nil : try self.since(of: zone, at: after, over: rows)
             page.changes.append(
                 DatabaseChangesPage.Change(
-                    name: name, isDeleted: false, since: since, zone: zone.summary(name: name)))
+                    name: name, deletedBefore: zone.reasonBefore(after: heard), since: since,
+                    zone: zone.summary(name: name)))
         }
         page.position.isMidway = page.moreComing
-        if page.moreComing, page.position.turn < floor { page.position.floor = floor }
+        if page.moreComing { page.position.floor = heard }
         return .databaseChanges(page)
     }
 

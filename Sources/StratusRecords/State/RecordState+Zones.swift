@@ -4,7 +4,7 @@ import StratusRows
 extension RecordState {
     /// `zones/modify`: in order, each on its own.
     mutating func apply(
-        _ modify: ModifyZones, of command: Command, over rows: Rows
+        _ modify: ModifyZones, of command: Command, at time: HybridTime, over rows: Rows
     ) throws(StoreError) -> RecordOutcome {
         if modify.operations.isEmpty { return .refused(RequestRefusal(.empty)) }
         if modify.operations.count > Self.operationCountMax {
@@ -20,7 +20,11 @@ extension RecordState {
             }
             switch operation.kind {
             case .create: results.append(try self.create(operation, modify, over: rows))
-            case .delete: results.append(try self.delete(operation, modify, over: rows))
+            case .delete:
+                let end = ZoneEnd(
+                    reason: operation.reason, user: command.principal.userRecordName,
+                    request: command.identity, milliseconds: time.milliseconds)
+                results.append(try self.delete(operation, modify, end, over: rows))
             }
         }
         return .zones(results)
@@ -67,6 +71,7 @@ extension RecordState {
         }
         let before = try self.cache.zone(operation.zone, in: database.number, over: rows.view)
         if let before, !before.isDeleted {
+            if let scope = operation.scope, scope != before.scope { return .refused(.scopeFixed) }
             return modify.rules.flags.contains(.existingZoneIsRefused)
                 ? .refused(.exists) : .created(before.summary(name: operation.zone))
         }
@@ -77,7 +82,11 @@ extension RecordState {
         var zone = ZoneRow(
             number: try numbers.zone(over: rows.view), incarnation: operation.drawnIncarnation,
             baseTag: base)
+        zone.scope = operation.scope ?? .perRecord
         zone.turn = before?.turn ?? 0
+        zone.earlierReason = before?.end?.reason
+        zone.earlierTurn = zone.turn
+        zone.purgeTurn = before?.purgeTurn ?? 0
         database.zoneCount += 1
         if before != nil { database.deletedZoneCount -= 1 }
         try database.advance(to: operation.zone, &zone, in: rows)
@@ -87,7 +96,8 @@ extension RecordState {
     }
 
     private mutating func delete(
-        _ operation: ModifyZones.Operation, _ modify: ModifyZones, over rows: Rows
+        _ operation: ModifyZones.Operation, _ modify: ModifyZones, _ end: ZoneEnd,
+        over rows: Rows
     ) throws(StoreError) -> ZoneResult {
         guard var database = try self.cache.database(modify.database, over: rows.view),
             var zone = try self.cache.zone(operation.zone, in: database.number, over: rows.view),
@@ -97,7 +107,9 @@ extension RecordState {
         try rows.put(.job, purge.key, purge.encoded())
         try database.advance(to: operation.zone, &zone, in: rows)
         try Self.endSharing(of: &zone, in: database.number, over: rows)
-        zone.isDeleted = true
+        zone.end = end
+        if self.bugs.contains(.purgeReasonLost) { zone.end?.reason = .deleted }
+        if zone.end?.reason == .purged { zone.purgeTurn = zone.turn }
         zone.held = .none
         zone.assetRecordCount = 0
         zone.tombstoneCount = 0

@@ -93,7 +93,7 @@ package struct RecordState: Sendable {
             return Outcome(
                 .decided, body: progress.encoded(of: body.kind), detail: mended.detail)
         case .modifyZones(let modify):
-            outcome = try self.apply(modify, of: command, over: rows)
+            outcome = try self.apply(modify, of: command, at: position.time, over: rows)
         case .schema(let change): outcome = try self.apply(change, of: command, over: rows)
         case .eraseDatabase(let erase):
             outcome = try self.apply(erase, of: command, over: rows)

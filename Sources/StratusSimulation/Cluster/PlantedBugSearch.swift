@@ -210,7 +210,7 @@ package struct PlantedBugSearch {
             .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
             .folderMovedIntoItself, .subtreeLeftBehind, .operationReadsPastItsForm,
-            .outcomeOfOtherKind, .removedParticipantReads, .linkOutlivesShare,
+            .outcomeOfOtherKind, .removedParticipantReads, .linkOutlivesShare, .purgeReasonLost,
             .knownCallerNeverExpires,
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
             .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,

@@ -45,7 +45,7 @@ import Testing
         DatabaseChangesPage(
             changes: names.map {
                 .init(
-                    name: $0, isDeleted: false, since: nil,
+                    name: $0, since: nil,
                     zone: ZoneSummary(
                         name: $0, incarnation: ZoneIncarnation(1), lastTag: ChangeTag(1)))
             },
