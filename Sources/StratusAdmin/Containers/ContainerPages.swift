@@ -66,7 +66,7 @@ enum ContainerPages {
 
     private static func listEnvironments(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let name = exchange.parameter("container")
-        guard ContainerReference.isName(name), name.utf8.count <= 255 else {
+        guard ContainerReference.isName(name) else {
             throw AdminRefusal.bad(ContainerReference.refusal(of: name))
         }
         var found: [ContainerAnswer] = []

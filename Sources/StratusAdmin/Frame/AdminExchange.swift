@@ -91,7 +91,7 @@ struct AdminExchange: Sendable {
     private static func container(_ name: String, _ environment: String) throws(AdminRefusal)
         -> ContainerReference
     {
-        guard ContainerReference.isName(name), name.utf8.count <= 255 else {
+        guard ContainerReference.isName(name) else {
             throw .bad(ContainerReference.refusal(of: name))
         }
         guard let environment = Environment(name: environment) else {

@@ -1,5 +1,3 @@
-package import StratusModel
-
 extension ContainerReference {
     /// The error text that every program gives for an invalid container name.
     package static func refusal(of name: String) -> String {
