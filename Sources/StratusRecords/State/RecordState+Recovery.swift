@@ -137,6 +137,7 @@ extension RecordState {
             watch.nextEvent += Self.eventStride
             watch.oldestEvent += Self.eventStride
             watch.front += Self.eventStride
+            watch.oldestMark += Self.eventStride
             try rows.put(.subscription, Keys.watch(database), watch.encoded())
         }
         for kind in Keys.SubscriptionKind.allCases {

@@ -13,6 +13,11 @@ import StratusRows
 struct NewsEdit {
     /// Events of records that a database holds. The oldest give way. Marks do not count.
     static let eventCountMax: UInt64 = 4_096
+    /// Marks of zones that a database holds. The oldest give way, those of zones that went long ago
+    /// among them.
+    static let markCountMax: UInt64 = 4_096
+    /// Rows that one change of a zone passes where marks give way. The rest waits for the next one.
+    private static let passedCountMax = 64
     /// A field beyond this is left out of the event, and so is what would pass the second.
     static let fieldSizeMax = 2 << 10
     static let recordSizeMax = 12 << 10
@@ -21,18 +26,21 @@ struct NewsEdit {
 
     private let database: DatabaseNumber
     private let eventCountMax: UInt64
+    private let markCountMax: UInt64
     private let bugs: PlantedBugs
     private var watch: WatchRow
 
     /// Nil: nobody watches.
     init?(
         _ database: DatabaseNumber, cache: inout RowCache, bugs: PlantedBugs,
-        eventCountMax: UInt64 = Self.eventCountMax, over rows: RowView
+        eventCountMax: UInt64 = Self.eventCountMax, markCountMax: UInt64 = Self.markCountMax,
+        over rows: RowView
     ) throws(StoreError) {
         let watch = try cache.watch(of: database, over: rows)
         guard watch.subscriptionCount > 0 else { return nil }
         self.database = database
         self.eventCountMax = eventCountMax
+        self.markCountMax = markCountMax
         self.bugs = bugs
         self.watch = watch
     }
@@ -105,6 +113,7 @@ struct NewsEdit {
         var marks = try StoredRows.marks(of: zone, in: self.database, over: rows.view)
         if self.bugs.contains(.markMoves), let last = marks.numbers.popLast() {
             try rows.remove(.event, Keys.event(self.database, last))
+            self.watch.markCount -= 1
         }
         let isOpen = (marks.numbers.last ?? 0) > self.watch.front
         if let newest = marks.numbers.last,
@@ -145,6 +154,7 @@ struct NewsEdit {
     ) throws(StoreError) {
         marks.numbers.append(self.watch.nextEvent)
         try self.append(.zone(zone, tag), into: rows)
+        self.watch.markCount += 1
         let kept = try self.needed(of: marks.numbers, over: rows.view)
         // What a mark is merged with is told there: with the tag of the last one.
         for (place, first) in kept.enumerated() {
@@ -156,9 +166,34 @@ struct NewsEdit {
         }
         for (index, number) in marks.numbers.enumerated() where !kept.contains(index) {
             try rows.remove(.event, Keys.event(self.database, number))
+            self.watch.markCount -= 1
         }
         marks.numbers = kept.map { marks.numbers[$0] }
         try rows.put(.subscription, Keys.mark(self.database, zone), marks.encoded())
+        try self.trimMarks(over: rows)
+    }
+
+    /// Removes the oldest marks. Events of records stand between them and stay.
+    private mutating func trimMarks(over rows: Rows) throws(StoreError) {
+        guard self.watch.markCount > self.markCountMax else { return }
+        let oldest = try rows.view.rows(
+            .event, from: Keys.event(self.database, self.watch.oldestMark),
+            to: Keys.event(self.database, self.watch.nextEvent), limit: Self.passedCountMax,
+            sizeMax: Self.recordSizeMax)
+        for (key, row) in oldest where self.watch.markCount > self.markCountMax {
+            let number = try Keys.number(key, at: 4)
+            self.watch.oldestMark = number + 1
+            guard case .zone(let zone, _) = try StoredRows.event(decoding: row) else { continue }
+            var marks = try StoredRows.marks(of: zone, in: self.database, over: rows.view)
+            marks.numbers.removeAll { $0 == number }
+            if marks.numbers.isEmpty {
+                try rows.remove(.subscription, Keys.mark(self.database, zone))
+            } else {
+                try rows.put(.subscription, Keys.mark(self.database, zone), marks.encoded())
+            }
+            try rows.remove(.event, key)
+            self.watch.markCount -= 1
+        }
     }
 
     /// The places of the newest mark, of the first one behind each follower, and of the one at which

@@ -18,7 +18,7 @@ import StratusModel
 // | row          | bytes, after 1 byte of format, 1                                          |
 // | ------------ | ------------------------------------------------------------------------- |
 // | watch        | varints next event, oldest event, subscriptions, those that watch zones,   |
-// |              | events of records, front                                                   |
+// |              | events of records, front, marks, oldest mark                               |
 // | subscription | varint since, then a subscription as in a command                          |
 // | interest     | three varints: how many want creations, updates, deletions; count of       |
 // |              | fields, each a text and a varint: how many want it                          |
@@ -111,6 +111,10 @@ struct WatchRow: Equatable {
     var eventCount: UInt64 = 0
     /// Marks through here keep their tags: somebody was told of them, or watches only since then.
     var front: UInt64
+    /// Marks that are held.
+    var markCount: UInt64 = 0
+    /// No mark before this one is held.
+    var oldestMark: UInt64
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 16)
@@ -121,6 +125,8 @@ struct WatchRow: Equatable {
         writer.write(varint: self.zoneWatcherCount)
         writer.write(varint: self.eventCount)
         writer.write(varint: self.front)
+        writer.write(varint: self.markCount)
+        writer.write(varint: self.oldestMark)
         return writer.bytes
     }
 
@@ -131,6 +137,7 @@ struct WatchRow: Equatable {
         self.nextEvent = floor + 1
         self.oldestEvent = floor + 1
         self.front = floor
+        self.oldestMark = floor + 1
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
@@ -142,6 +149,8 @@ struct WatchRow: Equatable {
         self.zoneWatcherCount = try reader.varint()
         self.eventCount = try reader.varint()
         self.front = try reader.varint()
+        self.markCount = try reader.varint()
+        self.oldestMark = try reader.varint()
         try reader.finish()
     }
 }

@@ -258,6 +258,29 @@ import Testing
         #expect(taken.first == "q 1 Shelves/r100")
     }
 
+    /// A client that makes zones and removes them again would leave a mark of each for ever.
+    @Test func `marks of zones that came and went give way, the oldest first`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.database("d")))
+        let count = Int(NewsEdit.markCountMax) + 150
+        for first in stride(from: 0, to: count, by: 150) {
+            for kind in [ModifyZones.Kind.create, .delete] {
+                let operations = (first..<min(first + 150, count)).map { number in
+                    ModifyZones.Operation(
+                        kind, zone: "Z\(number)",
+                        drawnIncarnation: ZoneIncarnation(UInt64(number) + 1))
+                }
+                _ = try own.bench.apply(
+                    .modifyZones(
+                        ModifyZones(database: Bench.privateDatabase, operations: operations)))
+            }
+        }
+        #expect(own.bench.rows.count(.event) == Int(NewsEdit.markCountMax))
+        let taken = try own.taken()
+        #expect(taken.count == Int(NewsEdit.markCountMax) && taken.first == "d zone Z150")
+    }
+
     @Test func `a zone that is saved every time takes no event out of the window`() throws {
         var own = try Own()
         try own.follow()
