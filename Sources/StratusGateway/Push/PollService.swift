@@ -526,10 +526,11 @@ private final class PolledBody: ResponseBody {
         if !self.isGiven.exchange(true, ordering: .relaxed) { return self.found.payload }
         // Where this fails, the next poll brings it again under the same identity.
         let deadline = self.poll.kernel.world.now + self.patience
+        // First: the next poll may be answered as soon as the follower moves.
+        try? await self.poll.raiseBadge(self.found, until: deadline)
         try? await self.poll.advance(
             self.found.place, self.found.from, self.found.to, self.found.spent,
             told: self.found.told, until: deadline)
-        try? await self.poll.raiseBadge(self.found, until: deadline)
         return nil
     }
 }

@@ -302,14 +302,15 @@ package struct PushDesk: Sendable {
             try await SpentCopies(partitions: self.partitions).delete(
                 spent, firedIn: push.target.database, of: registration, layout, until: deadline)
         }
-        try await self.follow(
-            push.target,
-            .advance(from: push.from, to: push.to, spent: push.spent, told: push.told),
-            until: deadline)
+        // First: the next push may be made as soon as the device moves.
         if let badge = push.badge, let registration = push.registration {
             try await self.devices.raiseBadge(
                 DeviceName(push.target.token), of: registration, to: badge, until: deadline)
         }
+        try await self.follow(
+            push.target,
+            .advance(from: push.from, to: push.to, spent: push.spent, told: push.told),
+            until: deadline)
     }
 
     /// Removes a device that its provider says is gone, if it was not registered since.
