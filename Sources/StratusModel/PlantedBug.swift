@@ -65,6 +65,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case cursorNotCompared, cursorMovedBeforePosted, eventOfNow, deletionMatchedAfter
     case sinceIgnored, onceKept, markClearedThoughNewer, oldestKeptWhenCoalesced
     case markMoves, windowCountsNumbers, renewedMarkSettled, handOutSettlesAlone
+    case newsForEachFollower, boardKeptOverChange
     case overdueForgotten, settledBeforeAnswered, parkedLostOnLeaderChange, laneHoldsOthers
     case goneDeviceRemovedThoughRenewed, permissionOfTheMatch, attendanceReplaced
     /// In the simulated shells around them.

@@ -6,7 +6,7 @@ package import StratusRows
 ///
 /// What they need of a field (its words, its folded text, its elements in order) is made once, when
 /// the first of them asks. So a filter costs its operands, whatever the field holds.
-package struct RecordValues {
+package struct RecordValues: Sendable {
     package let record: Record
     private var words: [String: [Bytes]] = [:]
     /// The words of several fields together.

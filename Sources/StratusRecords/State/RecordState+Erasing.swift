@@ -88,6 +88,7 @@ extension RecordState {
         // The cache may not know what is half gone.
         let floor = try StoredRows.counters(over: rows.view).eventFloor
         self.cache.remember(WatchRow(above: floor), of: database)
+        self.cache.forgetNews(of: database)
         var left = limit
         for (table, start) in StoredRows.watchedRanges(database) {
             let keys = try rows.view.keys(table, from: start, to: Keys.end(of: start), limit: left)

@@ -18,6 +18,9 @@ struct RowCache: Sendable {
     private var zones: [ZoneKey: ZoneRow] = [:]
     private var watches: [DatabaseNumber: WatchRow] = [:]
     private var schemas: [ContainerReference: IndexedSchema] = [:]
+    /// What looks for news have found. Whoever changes an owner's subscriptions tells it.
+    var board = NewsBoard()
+    var recentEvents = RecentEvents()
 
     mutating func forget() { self = RowCache() }
 
@@ -57,6 +60,18 @@ struct RowCache: Sendable {
         let row = try StoredRows.watch(database, over: rows)
         self.remember(row, of: database)
         return row
+    }
+
+    /// Takes them out, so that they are not copied while they are written on.
+    mutating func takeRecentEvents() -> RecentEvents {
+        defer { self.recentEvents = RecentEvents() }
+        return self.recentEvents
+    }
+
+    /// The subscriptions and events of a database begin anew.
+    mutating func forgetNews(of database: DatabaseNumber) {
+        self.board.forget(database)
+        self.recentEvents.forget(database)
     }
 
     mutating func remember(_ row: WatchRow, of database: DatabaseNumber) {

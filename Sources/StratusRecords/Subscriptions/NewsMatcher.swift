@@ -3,14 +3,14 @@ import StratusModel
 import StratusQuery
 import StratusRows
 
-/// Asks the subscriptions of one owner about events.
+/// Asks subscriptions about events.
 ///
 /// A predicate is compiled once, when the first event is asked about it. What filters need of an
 /// event's fields is made once for all of them. So an event costs its own text, and the operands of
 /// the filters that it is asked.
 struct NewsMatcher {
     /// A predicate made ready to be asked.
-    struct Compiled {
+    struct Compiled: Sendable {
         /// Nil: the schema as it is now cannot ask it, so it does not fire.
         var filters: [CompiledFilter]?
         /// The zone that it was compiled for; nil: it says the same in every zone.
@@ -18,10 +18,9 @@ struct NewsMatcher {
     }
 
     /// An event, with what was made of it for the subscriptions that were asked so far.
-    struct Asked {
+    struct Asked: Sendable {
         let event: NewsEvent
         fileprivate var values: RecordValues?
-        fileprivate var mayRead: Bool?
 
         init(_ event: NewsEvent) {
             self.event = event
@@ -29,83 +28,21 @@ struct NewsMatcher {
         }
     }
 
-    private struct Candidate {
-        var row: SubscriptionRow
-        var isShared: Bool
-        var compiled: Compiled?
-        /// The order within an event: IDs of the own database before those of the shared one.
-        var place: String { self.row.subscription.id }
-    }
-
     private let database: DatabaseID
     private let principal: Principal
     private let schema: IndexedSchema?
-    private let bugs: PlantedBugs
-    private var candidates: [Candidate] = []
     /// By record type; nil where the schema has none.
     private var compilers: [String: FilterCompiler?] = [:]
-    /// Whether a subscription was asked: each look gets on.
-    private var hasAsked = false
 
     init(
-        _ database: DatabaseID, _ principal: Principal, _ schema: IndexedSchema?,
-        bugs: PlantedBugs = PlantedBugs()
+        _ database: DatabaseID, _ principal: Principal, _ schema: IndexedSchema?
     ) {
-        self.bugs = bugs
         self.database = database
         self.principal = principal
         self.schema = schema
     }
 
-    var isEmpty: Bool { self.candidates.isEmpty }
-
-    enum Finding {
-        case fires(at: String, News.Hit)
-        /// The meter is spent before the event is: everything through this place was asked.
-        case stopped(at: String)
-        case nobody
-    }
-
-    mutating func add(_ rows: [SubscriptionRow], isShared: Bool) {
-        for row in rows {
-            // Nothing is shared yet, so nothing fires there.
-            if isShared { continue }
-            self.candidates.append(Candidate(row: row, isShared: isShared))
-        }
-        self.candidates.sort { $0.place.precedes($1.place) }
-    }
-
     // MARK: Asking
-
-    /// The first that fires for this event, behind the place of an earlier one.
-    mutating func ask(
-        _ event: NewsEvent, _ number: UInt64, after place: String, _ meter: ReadMeter
-    ) -> Finding {
-        var asked = Asked(event)
-        var last = place
-        for index in self.candidates.indices where place.precedes(self.candidates[index].place) {
-            if self.hasAsked, meter.isSpent { return .stopped(at: last) }
-            self.hasAsked = true
-            let candidate = self.candidates[index]
-            last = candidate.place
-            guard candidate.row.since <= number || self.bugs.contains(.sinceIgnored) else {
-                meter.count(ReadWork(comparisonCount: 1))
-                continue
-            }
-            var compiled = candidate.compiled
-            let verdict = self.verdict(
-                of: candidate.row.subscription, on: &asked, &compiled, meter
-            ).0
-            self.candidates[index].compiled = compiled
-            guard verdict == .fires else { continue }
-            return .fires(
-                at: candidate.place,
-                News.Hit(
-                    subscription: candidate.row.subscription, isShared: candidate.isShared,
-                    event: event))
-        }
-        return .nobody
-    }
 
     /// Whether a subscription fires for an event, and why it does not. With it the filter that
     /// fails, from 1.
@@ -113,6 +50,18 @@ struct NewsMatcher {
     /// - Parameter compiled: its predicate as an earlier event left it.
     mutating func verdict(
         of subscription: Subscription, on asked: inout Asked, _ compiled: inout Compiled?,
+        _ meter: ReadMeter
+    ) -> (NewsVerdict, filter: Int) {
+        let found = self.match(subscription, on: &asked, &compiled, meter)
+        guard found.0 == .fires, case .record(_, let record, _) = asked.event,
+            !self.mayRead(record.type, of: record.created.userRecordName)
+        else { return found }
+        return (.mayNotRead, 0)
+    }
+
+    /// The same, whoever asks: who may not read the record must not be told.
+    mutating func match(
+        _ subscription: Subscription, on asked: inout Asked, _ compiled: inout Compiled?,
         _ meter: ReadMeter
     ) -> (NewsVerdict, filter: Int) {
         meter.count(ReadWork(comparisonCount: 1))
@@ -138,7 +87,7 @@ struct NewsMatcher {
             }
             meter.count(work)
             if let failing { return (.filterFails, failing + 1) }
-            return (self.mayRead(record, &asked) ? .fires : .mayNotRead, 0)
+            return (.fires, 0)
         }
     }
 
@@ -152,13 +101,10 @@ struct NewsMatcher {
         return filter.matches(&values, &work)
     }
 
-    private func mayRead(_ record: Record, _ asked: inout Asked) -> Bool {
-        if let known = asked.mayRead { return known }
-        let mayRead = AccessRules.allows(
-            .read, self.schema?.schema.type(named: record.type),
-            creator: record.created.userRecordName, in: self.database, self.principal)
-        asked.mayRead = mayRead
-        return mayRead
+    func mayRead(_ type: String, of creator: String) -> Bool {
+        AccessRules.allows(
+            .read, self.schema?.schema.type(named: type), creator: creator, in: self.database,
+            self.principal)
     }
 
     // MARK: Compiling

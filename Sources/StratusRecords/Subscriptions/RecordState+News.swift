@@ -59,76 +59,36 @@ extension RecordState {
         if let after = ask.after, after > news.position, after.number < watch.nextEvent {
             news.position = after
         }
-        let first = news.position.number + (news.position.subscription.isEmpty ? 1 : 0)
-        guard first < watch.nextEvent else { return news }
-        var matcher = NewsMatcher(
-            ask.database, principal, try self.cache.schema(ask.database.container, over: rows),
-            bugs: self.bugs)
-        for isShared in [false, true] {
-            let found = try StoredRows.subscriptions(
-                database.number, isShared: isShared, of: subscriber, over: rows)
-            matcher.add(found, isShared: isShared)
-        }
-        if matcher.isEmpty {
-            news.position = NewsPosition(number: watch.nextEvent - 1)
-            return news
-        }
-        let events = try rows.rows(
-            .event, from: Keys.event(database.number, first),
-            to: Keys.event(database.number, watch.nextEvent), limit: Self.newsEventCountMax,
-            sizeMax: Self.newsSizeMax)
-        // An event holds its records' fields, so 256 of them may be megabytes.
-        let isAll =
-            events.count < Self.newsEventCountMax
-            && events.reduce(0) { $0 + $1.row.count } < Self.newsSizeMax
-        for (place, (key, row)) in events.enumerated() {
-            if place > 0, meter.isSpent {
-                news.hasMore = true
-                return news
-            }
-            let number = try Keys.number(key, at: 4)
-            var event = try StoredRows.event(decoding: row, owner: ask.database.owner)
-            if self.bugs.contains(.eventOfNow) {
-                event = try self.asItIsNow(event, in: database.number, over: rows)
-            }
-            let within = number == news.position.number ? news.position.subscription : ""
-            switch matcher.ask(event, number, after: within, meter) {
-            case .fires(let place, let hit):
-                news.position = NewsPosition(
-                    number: number,
-                    subscription: self.bugs.contains(.cursorMovedBeforePosted) ? "" : place)
-                news.hit = hit
-                news.hasMore = true
-                return news
-            case .stopped(let place):
-                if !place.isEmpty {
-                    news.position = NewsPosition(number: number, subscription: place)
-                }
-                news.hasMore = true
-                return news
-            case .nobody: news.position = NewsPosition(number: number)
-            }
-        }
-        if isAll {
-            // Everything was looked at, the numbers without an event too.
-            news.position = NewsPosition(number: watch.nextEvent - 1)
-        }
-        news.hasMore = news.position.number + 1 < watch.nextEvent
-        return news
+        guard news.position < NewsPosition(number: watch.nextEvent - 1) else { return news }
+        let schema = try self.cache.schema(ask.database.container, over: rows)
+        let owner = NewsBoard.Owner(database: database.number, subscriber: subscriber)
+        let page = try self.page(of: owner, schema, meter, over: rows)
+        var look = NewsLook(
+            ask.database, database.number, through: watch.nextEvent, news,
+            NewsMatcher(ask.database, principal, schema), page, self.cache.takeRecentEvents(),
+            meter, over: rows, bugs: self.bugs)
+        try look.run()
+        look.page.trim()
+        self.cache.board.put(look.page, of: owner)
+        self.cache.recentEvents = look.recent
+        return look.news
     }
-}
 
-extension RecordState {
-    /// Planted: the record as it is now, not as the change left it.
-    fileprivate mutating func asItIsNow(
-        _ event: NewsEvent, in database: DatabaseNumber, over rows: RowView
-    ) throws(StoreError) -> NewsEvent {
-        guard case .record(let reason, let record, let omitted) = event,
-            let zone = try self.cache.zone(record.zone.name, in: database, over: rows),
-            let now = try StoredRows.record(
-                record.name, of: zone.number, in: record.zone, over: rows
-            ).row?.live
-        else { return event }
-        return .record(reason, now, omitted: omitted)
+    /// What is known of an owner's subscriptions.
+    private mutating func page(
+        of owner: NewsBoard.Owner, _ schema: IndexedSchema?, _ meter: ReadMeter,
+        over rows: RowView
+    ) throws(StoreError) -> NewsPage {
+        let version = schema?.schema.version ?? 0
+        if let known = self.cache.board.take(owner, schemaVersion: version),
+            !self.bugs.contains(.newsForEachFollower)
+        {
+            return known
+        }
+        // Nothing is shared yet, so nothing fires in shared databases.
+        let found = try StoredRows.subscriptions(
+            owner.database, isShared: false, of: owner.subscriber, over: rows)
+        meter.count(ReadWork(comparisonCount: found.count))
+        return NewsPage(found, schemaVersion: version)
     }
 }

@@ -22,7 +22,7 @@ extension RecordState {
         for operation in modify.operations {
             results.append(try edit.apply(operation, &self.cache, over: rows))
         }
-        try edit.flush(into: rows, cache: &self.cache)
+        try edit.flush(into: rows, cache: &self.cache, bugs: self.bugs)
         return .subscriptions(results)
     }
 
@@ -99,7 +99,7 @@ extension RecordState {
                     modify: ModifySubscriptions(database: follow.database, operations: []),
                     watch: try self.cache.watch(of: database, over: rows.view))
                 try edit.spend(spent, firedAt: to.number, over: rows)
-                try edit.flush(into: rows, cache: &self.cache)
+                try edit.flush(into: rows, cache: &self.cache, bugs: self.bugs)
             }
             return .subscriptions([.saved])
         case .close(let mark, let told):
@@ -135,7 +135,7 @@ extension RecordState {
         try edit.removeAll(over: rows)
         // Only those of somebody who is being erased are forgotten.
         if edit.hasChanged { self.hasErased = true }
-        try edit.flush(into: rows, cache: &self.cache)
+        try edit.flush(into: rows, cache: &self.cache, bugs: self.bugs)
         for follower in [NewsFollower.poll, .device] {
             let start = Keys.followers(database, of: subscriber, as: follower)
             for key in try rows.view.keys(
@@ -373,8 +373,14 @@ struct SubscriptionEdit {
         Keys.subscription(self.database, isShared: isShared, of: self.subscriber, id)
     }
 
-    func flush(into rows: Rows, cache: inout RowCache) throws(StoreError) {
+    func flush(
+        into rows: Rows, cache: inout RowCache, bugs: PlantedBugs
+    ) throws(StoreError) {
         guard self.hasChanged else { return }
+        if !bugs.contains(.boardKeptOverChange) {
+            cache.board.forget(
+                NewsBoard.Owner(database: self.database, subscriber: self.subscriber))
+        }
         try rows.put(.subscription, Keys.watch(self.database), self.watch.encoded())
         cache.remember(self.watch, of: self.database)
     }

@@ -215,7 +215,8 @@ package struct PlantedBugSearch {
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
             .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,
             .walBehindBarrier, .syncedBatchLeftOpen, .spoolUnchecked, .rowsNotChecked,
-            .markMoves, .windowCountsNumbers, .renewedMarkSettled, .handOutSettlesAlone:
+            .markMoves, .windowCountsNumbers, .renewedMarkSettled, .handOutSettlesAlone,
+            .newsForEachFollower, .boardKeptOverChange:
             nil
         }
     }

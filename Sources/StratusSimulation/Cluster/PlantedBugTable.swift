@@ -129,10 +129,10 @@ package enum PlantedBugTable {
         .oldestKeptWhenCoalesced: 5, .laneHoldsOthers: 5, .markClearedThoughNewer: 3,
         .nidDrawnAtSend: 11,
         .cursorNotCompared: 3,
-        .overdueForgotten: 47,
+        .overdueForgotten: 43,
         .parkedLostOnLeaderChange: 35,
-        .goneDeviceRemovedThoughRenewed: 11,
-        .permissionOfTheMatch: 11,
+        .goneDeviceRemovedThoughRenewed: 15,
+        .permissionOfTheMatch: 3,
         .newsOfDeposed: 1,
     ]
 
@@ -144,6 +144,7 @@ package enum PlantedBugTable {
         .confirmedReadKept: "ConfirmedReadTests", .walBehindBarrier: "GatheredWritesTests",
         .markMoves: "MarkPropertyTests", .windowCountsNumbers: "MarkPropertyTests",
         .renewedMarkSettled: "MarkPropertyTests", .handOutSettlesAlone: "HandOutTests",
+        .newsForEachFollower: "NewsWorkTests", .boardKeptOverChange: "NewsBoardTests",
         .spoolUnchecked: "PartitionScrubTests", .rowsNotChecked: "PartitionScrubTests",
         .begunSegmentKept: "LogRecoveryTests", .syncedBatchLeftOpen: "LogRecoveryTests",
         .unknownLossForgiven: "UnknownLossTests",

@@ -222,6 +222,60 @@ import Testing
         }
     }
 
+    /// What each of a hundred followers costs, of an owner with a thousand plain subscriptions.
+    private static func followers(_ bugs: PlantedBugs = PlantedBugs()) throws -> [Int] {
+        var own = try Self.own()
+        for first in stride(from: 0, to: 1_000, by: 200) {
+            let operations = (first..<(first + 200)).map {
+                ModifySubscriptions.Operation.create(
+                    Own.query(
+                        "s\(1_000 + $0)",
+                        [
+                            RecordFilter(
+                                field: .field("f0"), comparator: .equals,
+                                operand: .scalar(.string("absent \($0)")))
+                        ]))
+            }
+            _ = try own.bench.apply(
+                .modifySubscriptions(
+                    ModifySubscriptions(database: own.database, operations: operations)),
+                as: own.principal)
+        }
+        let tokens = (0..<100).map { Bytes(repeating: UInt8($0), count: 16) }
+        for token in tokens { try own.follow(token: token) }
+        for number in 0..<20 { try Self.save("r\(number)", in: &own) }
+        own.bench.state = DataState(bounds: RecordState.Bounds(), bugs: bugs)
+        var positions: Set<NewsPosition> = []
+        let costs = try tokens.map { token in
+            let meter = ReadMeter(touchCountMax: Self.unbounded)
+            let ask = NewsAsk(database: own.database, token: token)
+            let answer = try own.bench.state.answer(
+                RecordQuery(principal: own.principal, .news(ask)).enveloped(), within: nil, meter,
+                over: own.bench.rows.view)
+            guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
+                throw BenchError("no news")
+            }
+            positions.insert(news.position)
+            #expect(news.hit == nil && !news.hasMore)
+            return meter.work.touchCount
+        }
+        #expect(positions.count == 1)
+        return costs
+    }
+
+    @Test func `a hundred followers cost what one costs`() throws {
+        let costs = try Self.followers()
+        #expect(costs.dropFirst().allSatisfy { $0 <= 4 }, "\(costs)")
+        #expect(costs.dropFirst().reduce(0, +) < costs[0] / 2, "\(costs)")
+    }
+
+    #if STRATUS_PLANTED
+        @Test func `a look that finds everything itself is found`() throws {
+            let costs = try Self.followers(PlantedBugs([.newsForEachFollower]))
+            #expect(costs.dropFirst().reduce(0, +) > 50 * costs[0])
+        }
+    #endif
+
     @Test func `a hundred followers, each looks once, and each look compiles each predicate once`()
         throws
     {
