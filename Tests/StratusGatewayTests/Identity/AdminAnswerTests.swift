@@ -249,6 +249,7 @@ import WireScenarios
     {
         let town = Neighbourhood()
         _ = try await town.makeContainer()
+        _ = try await town.authenticator.registry.create(Neighbourhood.container)
         _ = try await town.account("ann@example.org")
         let prefix = "/v1/containers/{container}/environments/{environment}"
         var count = 0
@@ -265,7 +266,7 @@ import WireScenarios
                     }
                 }
                 let target = "/" + path.joined(separator: "/")
-                return await self.ask(town, route.method, target, "{}")
+                return await self.ask(town, route.method, target, #"{"key":"k"}"#)
             }
             let none = await ask("my%20app%21")
             #expect(none.contains("\n400 ") && none.contains("my app!"), "\(none)")

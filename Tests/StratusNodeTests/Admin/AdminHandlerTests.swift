@@ -270,8 +270,8 @@ import Testing
             "TRY_AGAIN_LATER"
         ),
         ("/v1/containers//environments/development/schema", typeA, 404, "NOT_FOUND"),
-        ("/v1/containers/a%20b/environments/development/schema", typeA, 404, "NOT_FOUND"),
-        ("/v1/containers/a/environments/staging/schema", typeA, 404, "NOT_FOUND"),
+        ("/v1/containers/a%20b/environments/development/schema", typeA, 400, "cannot name a"),
+        ("/v1/containers/a/environments/staging/schema", typeA, 400, "the environment is"),
     ]
 
     @Test(arguments: badSchemas)
