@@ -38,7 +38,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case syncedBatchLeftOpen
     // Sharing.
     case removedParticipantReads, linkOutlivesShare
-    // Ends of zones.
+    // Trees of records, and ends of zones.
+    case childCountNotKept, danglingChildCaught, deletionDecidedOnce, circleTaken
     case purgeReasonLost
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued

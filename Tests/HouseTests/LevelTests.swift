@@ -18,7 +18,7 @@ import Testing
         "CopyFrame": "what administrators send",
         "Askable": "a protocol: each question says its own level",
         "Submittable": "a protocol: each operation says its own level",
-        "ShareFormRow": "a protocol: each row says its own level",
+        "FormRow": "a protocol: each row says its own level",
         "BatchEncoder": "cannot be copied, so cannot conform: LogFormat says it",
     ]
 

@@ -328,6 +328,12 @@ import WireScenarios
         (.assetMissing, .badRequest, "the asset of field 'S' is not there any more"),
         (.assetMismatch, .badRequest, "the asset of field 'S' is not the one of a receipt"),
         (.tooManyAssets, .badRequest, "a record or an atomic batch may have S assets"),
+        (.treeParentMissing, .validatingReferenceError, "the parent 'S' does not exist"),
+        (.parentOfOthers, .validatingReferenceError, "record '' is the parent of ''"),
+        (
+            .cascadePending, .tryAgainLater,
+            "children of an earlier record 'S' are still being deleted, try again later"
+        ),
         (
             .fieldKeyMissing, .tryAgainLater,
             "the key of field 'S' was replaced or destroyed meanwhile, try again later"

@@ -571,6 +571,9 @@ import Testing
             .create("a", [text("title", "Sea Roads")]),
             .create("b", [reference("b", to: "a", .deleteSelf)]),
             .create("c", [reference("b", to: "a", .validate)]), .create("d"))
+        try bench.modify(
+            .create("f"), .create("g", parent: "f"),
+            .create("h", [reference("b", to: "f", .deleteSelf)], parent: "f"))
         try bench.modify(.delete("d"))
         try bench.modify(rules: RecordRules(cascadeCountMax: 1), .delete("c"), .delete("a"))
         try bench.zones(.delete, "Old")

@@ -183,7 +183,7 @@ import Testing
         var bench = try self.bench()
         #expect(
             try bench.modify(.create("page", parent: "book"))[0]
-                == .refused(RecordRefusal(.parentMissing, "book")))
+                == .refused(RecordRefusal(.treeParentMissing, "book")))
         let results = try bench.modify(.create("page", parent: "book"), .create("book"))
         #expect(results[0].saved?.parent == "book")
         #expect(
@@ -195,7 +195,7 @@ import Testing
         #expect(
             try bench.modify(
                 RecordOperation(.forceUpdate, recordName: "page", parent: .set("page")))[0].refusal
-                == .parentMissing)
+                == .parentCircle)
     }
 
     // MARK: Cascades larger than one entry

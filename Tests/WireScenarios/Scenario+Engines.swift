@@ -53,7 +53,7 @@ struct EngineShelf {
 
 /// What sync engines need of every database: design of sharing, section 3.6.
 extension Scenario {
-    static let engines: [Scenario] = Self.finerAnswers + Self.zoneEnds
+    static let engines: [Scenario] = Self.finerAnswers + Self.zoneEnds + Self.trees
 
     private static let finerAnswers: [Scenario] = [
         Scenario("engines: a conflict brings the server's record") { caller in

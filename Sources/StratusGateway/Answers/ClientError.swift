@@ -20,12 +20,15 @@ package struct ClientError: Error, Sendable, Hashable {
     package var limit: Int?
     /// What the code alone does not say, for clients that know Stratus.
     package var finer: FinerCode?
+    /// The record that the finer code is about.
+    package var recordName: String?
 
     /// A meaning that none of the fourteen codes has. It stands beside the code, under a key of its
     /// own: some clients stop at a code that they do not know.
     package enum FinerCode: String, Sendable, Hashable {
         case limitExceeded = "LIMIT_EXCEEDED"
         case participantAlreadyInvited = "PARTICIPANT_ALREADY_INVITED"
+        case parentRefused = "PARENT_REFUSED"
     }
 
     package init(
@@ -232,6 +235,16 @@ extension ClientError {
                     .badRequest,
                     "the record is above its parent '\(subject)', or too many parents are above it"
                 )
+            case .treeParentMissing:
+                Self(.validatingReferenceError, "the parent '\(subject)' does not exist")
+            case .parentOfOthers:
+                Self(parentAndChild: refusal.parentAndChild)
+            case .cascadePending:
+                Self(
+                    .tryAgainLater,
+                    "children of an earlier record '\(subject)' are still being deleted, try again "
+                        + "later",
+                    retryAfter: 1)
             case .cascadeTooLarge:
                 Self(
                     .badRequest,
@@ -275,6 +288,28 @@ extension ClientError {
                         + "later",
                     retryAfter: 1)
             }
+    }
+
+    private init(parentAndChild names: (parent: String, child: String)?) {
+        let parent = Self.quoted(names?.parent ?? "")
+        let child = Self.quoted(names?.child ?? "")
+        self.init(.validatingReferenceError, "record '\(parent)' is the parent of '\(child)'")
+    }
+
+    /// The error of a record whose parent was refused in the same request: the first cause counts,
+    /// and a client that waits for it saves both.
+    init(parent name: String, refusedFor cause: Self) {
+        self = cause
+        self.reason = "the parent '\(Self.quoted(name))' was refused: \(cause.reason)"
+        self.limit = nil
+        self.finer = .parentRefused
+        self.recordName = name
+    }
+
+    /// Whether a record is refused because this parent is not there.
+    func isAboutMissingParent(_ name: String) -> Bool {
+        self == Self(RecordRefusal(.treeParentMissing, name))
+            || self == Self(RecordRefusal(.parentMissing, name))
     }
 
     /// The error for the innocent operations of a failed atomic batch.

@@ -46,6 +46,7 @@ extension JSONWriter {
             self.object {
                 $0.member("code", finer.rawValue)
                 if let limit = error.limit { $0.member("limit", limit) }
+                if let name = error.recordName { $0.member("recordName", name) }
             }
         }
     }

@@ -122,7 +122,8 @@ package struct RecordCopier: RecordCopying {
             let reason = ClientError(refusal).reason
             switch refusal.reason {
             case .exists: return .there
-            case .referenceTargetMissing, .referencePending, .parentMissing, .deferred,
+            case .referenceTargetMissing, .referencePending, .parentMissing, .treeParentMissing,
+                .deferred,
                 .notReserved, .outboxFull:
                 return .waits(reason: reason)
             default: return .refused(reason: reason)

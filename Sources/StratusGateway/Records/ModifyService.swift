@@ -450,6 +450,23 @@ struct ModifyService: Sendable {
         }
     }
 
+    /// Says of records whose parent was refused what the parent was refused for. In an atomic batch
+    /// they are innocent.
+    private func namingParents(
+        _ items: [Item], of request: ModifyRequest, at place: ZonePlace
+    ) -> [Item] {
+        let errors = items.map { item in
+            if case .refused(let error) = item { error } else { nil as ClientError? }
+        }
+        if errors.count(where: { $0 != nil }) < 2 { return items }
+        let parents = RefusedParents(request.operations, errors)
+        let isAtomic = (try? self.isAtomic(request.atomic, in: place)) ?? false
+        return items.enumerated().map { position, item in
+            guard let error = parents.error(at: position) else { return item }
+            return .refused(isAtomic ? .atomicFailure : error)
+        }
+    }
+
     private func serverRecords(
         _ items: [Item], of request: ModifyRequest, at place: ZonePlace
     ) async -> ServerRecords {
@@ -482,6 +499,7 @@ struct ModifyService: Sendable {
         _ items: [Item], _ opened: OpenedFields, _ shares: ShownShares, request: ModifyRequest,
         zone: ZoneSummary?, at place: ZonePlace
     ) async -> Bytes {
+        let items = self.namingParents(items, of: request, at: place)
         var servers = await self.serverRecords(items, of: request, at: place)
         var writer = self.exchange.writer(reserving: 1_024 * items.count)
         let links = self.exchange.assetLinks

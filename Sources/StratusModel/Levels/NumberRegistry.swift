@@ -187,6 +187,7 @@ extension NumberFamily {
             34: "too many participants", 35: "participant unknown", 36: "role unavailable",
             37: "shared file", 38: "owner unnameable",
             40: "asset missing", 41: "asset mismatch", 42: "too many assets",
+            43: "tree parent missing", 44: "parent of others", 45: "cascade pending",
             90: "field key missing",
         ], hasGaps: true)
     /// Why an edit of a zone was refused.

@@ -94,6 +94,14 @@ package struct RecordRefusal: Sendable, Hashable {
         case assetMismatch = 41
         /// The record would hold more assets than one may. Subject: the limit.
         case tooManyAssets = 42
+        /// The parent does not exist, in a zone that keeps a tree. Subject: its name.
+        case treeParentMissing = 43
+        /// A record that the deletion would take is the parent of one that it would leave. Subject:
+        /// the two names, see ``parentAndChild``.
+        case parentOfOthers = 44
+        /// A cascade has still to come to the children of an earlier record of the name. Subject:
+        /// the name.
+        case cascadePending = 45
         /// The field is sealed under a key that the database does not have, or has no more: seal
         /// anew. Subject: the field.
         case fieldKeyMissing = 90
@@ -106,6 +114,19 @@ package struct RecordRefusal: Sendable, Hashable {
     package init(_ reason: Reason, _ subject: String = "") {
         self.reason = reason
         self.subject = subject
+    }
+
+    /// A refusal about a parent and a child. No name holds the character between them.
+    init(_ reason: Reason, _ parent: String, of child: String) {
+        self.init(reason, parent + "\0" + child)
+    }
+
+    /// The two names of ``Reason/parentOfOthers``; nil: it is another reason.
+    package var parentAndChild: (parent: String, child: String)? {
+        guard self.reason == .parentOfOthers, let end = self.subject.firstIndex(of: "\0") else {
+            return nil
+        }
+        return (String(self.subject[..<end]), String(self.subject[end...].dropFirst()))
     }
 }
 

@@ -31,7 +31,8 @@ package struct DatabaseNumber: Sendable, Hashable {
 // | record    | 4 zone, record name: a live record or a tombstone                           |
 // | feed      | 4 zone, 8 change tag: the record or tombstone that changed there last        |
 // | reference | 4 zone, target name, 0x00, 0x00: how many DELETE_SELF referrers it has       |
-// |           | 4 zone, target name, 0x00, 1 action, referrer name: one reference            |
+// |           | 4 zone, target name, 0x00, 1 kind, referrer name: one reference or child      |
+// |           | 4 zone, record name, 0x00, 0xC0: the record's own place in the tree           |
 // | schema    | 0x00, 1 environment, container: the schema held (others: StratusRecords/Schema) |
 // | job       | 1 kind, 4 zone, and what the kind needs to tell its jobs apart               |
 // | index     | 4 zone, then what StratusRecords/Query says                                  |
@@ -128,17 +129,16 @@ enum Keys {
         return key
     }
 
-    static func references(_ zone: ZoneNumber, target: String, _ action: Reference.Action) -> Bytes
-    {
+    static func references(_ zone: ZoneNumber, target: String, _ kind: ReferenceKind) -> Bytes {
         var key = Self.referencePrefix(zone, target: target)
-        key.append(action.rawValue)
+        key.append(kind.rawValue)
         return key
     }
 
     static func reference(
-        _ zone: ZoneNumber, target: String, _ action: Reference.Action, referrer: String
+        _ zone: ZoneNumber, target: String, _ kind: ReferenceKind, referrer: String
     ) -> Bytes {
-        var key = Self.references(zone, target: target, action)
+        var key = Self.references(zone, target: target, kind)
         key.append(contentsOf: referrer.utf8)
         return key
     }

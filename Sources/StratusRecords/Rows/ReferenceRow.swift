@@ -3,7 +3,28 @@ import StratusModel
 
 // A reference's row in the reference table: varint, the tag of the save that first wrote it, or
 // that stated it again while a cascade of an earlier target of the name was under way. A target's
-// count row: varint DELETE_SELF referrers, varint VALIDATE referrers.
+// count row: varint DELETE_SELF referrers, varint VALIDATE referrers, varint children, varint those of
+// them that do not go along with it. A child's row is as that of a reference. A record's own place in
+// the tree is a `TreeRow`.
+
+/// How a row among the references of a record says that another record belongs to it. The raw value
+/// is in keys for ever.
+enum ReferenceKind: UInt8, Hashable {
+    case deleteSelf = 1
+    case validate = 2
+    /// A child, which stays if the parent goes: so the parent may not go.
+    case child = 0xC1
+    /// A child that also refers to its parent by DELETE_SELF.
+    case childThatGoes = 0xC2
+
+    init(_ action: Reference.Action) {
+        switch action {
+        case .none: preconditionFailure("references of action NONE are not tracked")
+        case .deleteSelf: self = .deleteSelf
+        case .validate: self = .validate
+        }
+    }
+}
 
 /// A reference that the state acts on, seen from the record that holds it.
 struct ActingReference: Hashable, Comparable {
@@ -29,8 +50,11 @@ struct ActingReference: Hashable, Comparable {
 struct ReferrerCounts: Equatable {
     var deleteSelf: UInt64 = 0
     var validate: UInt64 = 0
+    /// Records of which it is the parent, and those of them that do not go along with it.
+    var children: UInt64 = 0
+    var stayingChildren: UInt64 = 0
 
-    var isEmpty: Bool { self.deleteSelf == 0 && self.validate == 0 }
+    var isEmpty: Bool { self == ReferrerCounts() }
 
     init() {}
 
@@ -38,6 +62,8 @@ struct ReferrerCounts: Equatable {
         var writer = ByteWriter(reserving: 8)
         writer.write(varint: self.deleteSelf)
         writer.write(varint: self.validate)
+        writer.write(varint: self.children)
+        writer.write(varint: self.stayingChildren)
         return writer.bytes
     }
 
@@ -45,6 +71,8 @@ struct ReferrerCounts: Equatable {
         var reader = ByteReader(bytes)
         self.deleteSelf = try reader.varint()
         self.validate = try reader.varint()
+        self.children = try reader.varint()
+        self.stayingChildren = try reader.varint()
         try reader.finish()
     }
 }

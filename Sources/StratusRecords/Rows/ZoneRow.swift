@@ -19,7 +19,8 @@ import StratusModel
 // | signed | last `modified`, milliseconds since 1970                                    |
 // | varint | bytes of the live records' rows                                             |
 // | varint | live records that hold assets                                               |
-// | 1      | switches: 1 the zone is shared as a whole, 2 its scope is PER_ZONE           |
+// | 1      | switches: 1 the zone is shared as a whole, 2 its scope is PER_ZONE, 4        |
+// |        | cascades are under way                                                      |
 // | 1      | reason of the deletion of the incarnation before; 0: there was none           |
 // | varint | turn of that deletion                                                        |
 // | varint | turn of the last deletion with the reason purged; 0: there was none           |
@@ -57,6 +58,9 @@ struct ZoneRow: Equatable {
     var assetRecordCount: UInt64 = 0
     /// There is a share of the whole zone.
     var isShared = false
+    /// Jobs have still to delete what refers to deleted records. Of zones without a tree nobody
+    /// notes it.
+    var hasCascades = false
     /// Fixed for the zone's life.
     var scope = EncryptionScope.perRecord
     /// How the incarnation before this one ended, and the turn in which it did.
@@ -131,7 +135,9 @@ struct ZoneRow: Equatable {
         writer.write(signed: self.lastMilliseconds)
         writer.write(varint: self.size)
         writer.write(varint: self.assetRecordCount)
-        writer.write((self.isShared ? 1 : 0) | (self.scope == .perZone ? 2 : 0) as UInt8)
+        writer.write(
+            (self.isShared ? 1 : 0) | (self.scope == .perZone ? 2 : 0)
+                | (self.hasCascades ? 4 : 0) as UInt8)
         writer.write(self.earlierReason?.rawValue ?? 0)
         writer.write(varint: self.earlierTurn)
         writer.write(varint: self.purgeTurn)
@@ -159,9 +165,10 @@ struct ZoneRow: Equatable {
         self.size = try reader.varint()
         self.assetRecordCount = try reader.varint()
         let switches = try reader.byte()
-        guard switches < 4 else { throw DecodingError(.malformed, at: reader.offset - 1) }
+        guard switches < 8 else { throw DecodingError(.malformed, at: reader.offset - 1) }
         self.isShared = switches & 1 != 0
         self.scope = switches & 2 != 0 ? .perZone : .perRecord
+        self.hasCascades = switches & 4 != 0
         self.earlierReason = try reader.deletionReason()
         self.earlierTurn = try reader.varint()
         self.purgeTurn = try reader.varint()

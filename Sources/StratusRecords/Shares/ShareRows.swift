@@ -105,45 +105,9 @@ enum ShareKeys {
     }
 }
 
-/// A row of the tables above.
-protocol ShareFormRow: FormValue, FixedLevel {}
-
-extension ShareFormRow {
-    static var level: FeatureLevel { .one }
-
-    func encoded() -> Bytes {
-        var writer = ByteWriter(reserving: 64)
-        writer.write(1 as UInt8)
-        writer.write(form: self)
-        return writer.bytes
-    }
-
-    init(decoding row: Bytes) throws(DecodingError) {
-        var reader = ByteReader(row)
-        try reader.format(1)
-        self = try reader.form(Self.self)
-        try reader.finish()
-    }
-
-    /// The row of a key, if it is there.
-    static func stored(_ table: Table, _ key: Bytes, over rows: RowView) throws(StoreError)
-        -> Self?
-    {
-        guard let row = try rows.row(table, key) else { return nil }
-        return try decodingRow("share") { () throws(DecodingError) in try Self(decoding: row) }
-    }
-
-    static func stored(_ table: Table, _ key: Bytes, over points: PointReader) throws(StoreError)
-        -> Self?
-    {
-        guard let row = try points.row(table, key) else { return nil }
-        return try decodingRow("share") { () throws(DecodingError) in try Self(decoding: row) }
-    }
-}
-
 /// The sharing of one incarnation of a zone. It outlives the shares, so that their numbers, the
 /// link and the version go on where they were.
-struct ZoneSharing: ShareFormRow, Equatable {
+struct ZoneSharing: FormRow, Equatable {
     var nextShare: UInt32 = 1
     /// The share of the whole zone; 0: none.
     var zoneWide: UInt32 = 0
@@ -163,7 +127,7 @@ struct ZoneSharing: ShareFormRow, Equatable {
 }
 
 /// One share.
-struct ShareRow: ShareFormRow, Equatable {
+struct ShareRow: FormRow, Equatable {
     var recordName = ""
     /// Empty: the share is of the whole zone.
     var rootName = ""
@@ -192,7 +156,7 @@ struct ShareRow: ShareFormRow, Equatable {
 }
 
 /// Somebody else than the owner in a share.
-struct ParticipantRow: ShareFormRow, Equatable {
+struct ParticipantRow: FormRow, Equatable {
     /// As the invitation gave it; nil: there was none.
     var identity: ShareIdentity?
     /// Who has accepted; empty while nobody has.
@@ -225,7 +189,7 @@ struct ParticipantRow: ShareFormRow, Equatable {
 }
 
 /// Where a user stands in a zone: the shares that the user has accepted.
-struct StandingRow: ShareFormRow, Equatable {
+struct StandingRow: FormRow, Equatable {
     /// Shares of one zone that one user may have accepted.
     static let shareCountMax = 64
 
@@ -259,7 +223,7 @@ struct StandingRow: ShareFormRow, Equatable {
 }
 
 /// Whom an identity was invited as.
-struct InvitedRow: ShareFormRow, Equatable {
+struct InvitedRow: FormRow, Equatable {
     var participant: UInt128 = 0
 
     init() {}
@@ -270,7 +234,7 @@ struct InvitedRow: ShareFormRow, Equatable {
 }
 
 /// The share of a link.
-struct LinkRow: ShareFormRow, Equatable {
+struct LinkRow: FormRow, Equatable {
     var zone = ""
     var number: UInt32 = 0
     var share: UInt32 = 0
@@ -285,7 +249,7 @@ struct LinkRow: ShareFormRow, Equatable {
 }
 
 /// A zone of somebody else's in a participant's list.
-struct SharedZoneRow: ShareFormRow, Equatable {
+struct SharedZoneRow: FormRow, Equatable {
     var incarnation = ZoneIncarnation(0)
     var state = SharedZoneState.accepted
     var version = ShareVersion()
@@ -302,7 +266,7 @@ struct SharedZoneRow: ShareFormRow, Equatable {
 }
 
 /// The zone of a turn in a participant's list.
-struct SharedTurnRow: ShareFormRow, Equatable {
+struct SharedTurnRow: FormRow, Equatable {
     var name = SharedZoneName()
 
     init() {}
@@ -311,7 +275,7 @@ struct SharedTurnRow: ShareFormRow, Equatable {
 }
 
 /// The counters of a participant's list.
-struct SharedFeedRow: ShareFormRow, Equatable {
+struct SharedFeedRow: FormRow, Equatable {
     var turn: UInt64 = 0
     /// Rows of zones that the participant may use, and of zones that are gone.
     var acceptedCount: UInt64 = 0

@@ -193,6 +193,13 @@ extension RecordState {
         guard record.fields.contains(where: isOther) else { return }
         var cleared = record
         cleared.fields = record.fields.filter { !isOther($0) }
+        // It went along with a parent that a cascade has taken, and stays now.
+        if edit.hasCascades, let link = TreeLink(of: record), link.goesAlong,
+            TreeLink(of: cleared)?.goesAlong == false,
+            try edit.record(link.parent, over: rows) == nil
+        {
+            cleared.parent = nil
+        }
         cleared.tag = edit.nextTag
         cleared.modified.milliseconds = edit.milliseconds
         var writer = ByteWriter(reserving: 512)

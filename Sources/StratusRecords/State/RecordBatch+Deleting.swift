@@ -50,6 +50,9 @@ extension RecordBatch {
         if let refusal = try self.validatingLink(to: victims, over: rows) {
             return .refused(refusal)
         }
+        if let left = try self.edit.childLeft(by: victims, over: rows) {
+            return .refused(RecordRefusal(.parentOfOthers, left.parent, of: left.child))
+        }
         let tag = try self.edit.delete(existing, over: rows)
         for name in victims.dropFirst() {
             guard let victim = try self.edit.record(name, over: rows) else { continue }

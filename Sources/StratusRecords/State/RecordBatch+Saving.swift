@@ -270,9 +270,11 @@ extension RecordBatch {
             return .refused(
                 RecordRefusal(.databaseFull, String(self.modify.rules.databaseSizeMax)))
         }
-        if let refusal = try self.checkParent(of: record, existing, over: rows) {
-            return .refused(refusal)
-        }
+        let refusal =
+            self.edit.hasTree
+            ? try self.checkTree(of: record, operation, existing, over: rows)
+            : try self.checkParent(of: record, existing, over: rows)
+        if let refusal { return .refused(refusal) }
         let isFlagged = self.modify.rules.flags.contains(.crossZoneReferencesAllowed)
         for field in record.fields where field.value.leaves(self.edit.id, actingOnly: isFlagged) {
             return .refused(RecordRefusal(.crossZoneReference, field.name))

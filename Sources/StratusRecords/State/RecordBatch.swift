@@ -22,6 +22,8 @@ struct RecordBatch {
     private var results: [ModifiedRecords.Result?]
     /// The bodies of the saved records, in the order of the operations.
     private var bodies: [Bytes?]
+    /// The positions of the operations in the order in which they are decided.
+    private(set) var decidedOrder: [Int] = []
     /// Records deleted so far, victims included.
     var deletedCount = 0
     /// The command's own: what is reserved for it in another bucket must last as long.
@@ -51,13 +53,10 @@ struct RecordBatch {
     /// Decides every operation. False: the batch was atomic and something was refused, so the edit
     /// must be dropped.
     mutating func run(over rows: RowView) throws(StoreError) -> Bool {
-        var hasRefusal = false
-        for index in self.order() {
-            let result = try self.decide(self.modify.operations[index], over: rows)
-            if case .refused = result { hasRefusal = true }
-            if case .saved(let saved) = result { self.bodies[index] = self.body(of: saved) }
-            self.results[index] = result
-        }
+        self.decidedOrder = self.order()
+        for index in self.decidedOrder { try self.decide(at: index, over: rows) }
+        try self.decideAgain(over: rows)
+        let hasRefusal = self.results.contains { if case .refused = $0 { true } else { false } }
         guard self.modify.isAtomic, hasRefusal else { return true }
         for index in self.results.indices {
             if case .refused = self.results[index] { continue }
@@ -66,6 +65,14 @@ struct RecordBatch {
         }
         return false
     }
+
+    mutating func decide(at index: Int, over rows: RowView) throws(StoreError) {
+        let result = try self.decide(self.modify.operations[index], over: rows)
+        if case .saved(let saved) = result { self.bodies[index] = self.body(of: saved) }
+        self.results[index] = result
+    }
+
+    func result(at index: Int) -> ModifiedRecords.Result? { self.results[index] }
 
     /// One result per operation. To be asked after ``run(over:)``.
     func finalResults() -> [ModifiedRecords.Result] {

@@ -96,7 +96,7 @@ extension RecordState {
     ///
     /// Only references written before the deletion count: a record made again under the old name,
     /// and whoever refers to it since, are spared. A referrer that VALIDATE references protect
-    /// stays, its own reference dangling.
+    /// stays, its own reference dangling; so does one with children that do not go along.
     private mutating func cascade(
         _ job: Job, budget: Int, at time: HybridTime, over rows: Rows
     ) throws(StoreError) -> JobWork {
@@ -133,7 +133,10 @@ extension RecordState {
                 guard referrer.tag < top.before else { continue }
                 guard let record = try edit.record(referrer.name, over: rows.view) else { continue }
                 let counts = try edit.referrerCounts(of: record.name, over: rows.view)
-                if counts.validate > 0 { continue }
+                if counts.validate > 0 || counts.stayingChildren > 0 {
+                    try edit.spare(record, from: top.target, over: rows.view)
+                    continue
+                }
                 let tag = try edit.delete(record, over: rows.view)
                 if counts.deleteSelf > 0 { found.append((record.name, tag, "")) }
             }
@@ -144,6 +147,10 @@ extension RecordState {
             edit.enqueue(
                 .cascade(
                     number, place, target: rest.target, before: rest.before, cursor: rest.cursor))
+        }
+        if try edit.noteCascades(over: rows.view), !edit.hasChanges {
+            try rows.put(.zone, Keys.zone(database.number, place.zone), edit.zone.encoded())
+            self.cache.remember(edit.zone, place.zone, in: database.number)
         }
         let schema = try self.cache.schema(place.database.container, over: rows.view)
         try edit.flush(

@@ -14,7 +14,7 @@ struct ReferenceEdits {
     }
 
     private struct Referrer: Hashable {
-        var action: Reference.Action
+        var kind: ReferenceKind
         var name: String
     }
 
@@ -37,12 +37,20 @@ struct ReferenceEdits {
         _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
         over rows: RowView
     ) throws(StoreError) {
-        _ = try self.load(reference.target, over: rows)
-        // In place: a copy of a wide target for each of its referrers would be quadratic.
-        let key = Referrer(action: reference.action, name: referrer)
-        self.targets[reference.target]?.changes[key] = .some(tag)
-        self.targets[reference.target]?.counts.change(reference.action, by: 1)
+        try self.add(
+            ReferenceKind(reference.action), from: referrer, to: reference.target, at: tag,
+            over: rows)
         self.addedCount += 1
+    }
+
+    mutating func add(
+        _ kind: ReferenceKind, from referrer: String, to target: String, at tag: ChangeTag,
+        over rows: RowView
+    ) throws(StoreError) {
+        _ = try self.load(target, over: rows)
+        // In place: a copy of a wide target for each of its referrers would be quadratic.
+        self.targets[target]?.changes[Referrer(kind: kind, name: referrer)] = .some(tag)
+        self.targets[target]?.counts.change(kind, by: 1)
     }
 
     /// A reference that is there already, as if it were written at `tag`.
@@ -51,7 +59,7 @@ struct ReferenceEdits {
         over rows: RowView
     ) throws(StoreError) {
         _ = try self.load(reference.target, over: rows)
-        let key = Referrer(action: reference.action, name: referrer)
+        let key = Referrer(kind: ReferenceKind(reference.action), name: referrer)
         self.targets[reference.target]?.changes[key] = .some(tag)
         self.addedCount += 1
     }
@@ -59,27 +67,33 @@ struct ReferenceEdits {
     mutating func remove(
         _ reference: ActingReference, from referrer: String, over rows: RowView
     ) throws(StoreError) {
-        _ = try self.load(reference.target, over: rows)
-        let key = Referrer(action: reference.action, name: referrer)
-        self.targets[reference.target]?.changes[key] = .some(nil)
-        self.targets[reference.target]?.counts.change(reference.action, by: -1)
+        try self.remove(
+            ReferenceKind(reference.action), from: referrer, to: reference.target, over: rows)
+    }
+
+    mutating func remove(
+        _ kind: ReferenceKind, from referrer: String, to target: String, over rows: RowView
+    ) throws(StoreError) {
+        _ = try self.load(target, over: rows)
+        self.targets[target]?.changes[Referrer(kind: kind, name: referrer)] = .some(nil)
+        self.targets[target]?.counts.change(kind, by: -1)
     }
 
     /// The first `limit` records, in name order after `cursor`, that refer to `target`, with the
     /// tag each reference was written at.
     mutating func referrers(
-        of name: String, _ action: Reference.Action, after cursor: String = "", limit: Int,
+        of name: String, _ kind: ReferenceKind, after cursor: String = "", limit: Int,
         over rows: RowView
     ) throws(StoreError) -> [(name: String, tag: ChangeTag)] {
         let target = try self.load(name, over: rows)
-        let prefix = Keys.references(self.zone, target: name, action)
+        let prefix = Keys.references(self.zone, target: name, kind)
         let start =
             cursor.isEmpty
             ? prefix
-            : Keys.reference(self.zone, target: name, action, referrer: cursor) + [0]
+            : Keys.reference(self.zone, target: name, kind, referrer: cursor) + [0]
         var found: [(name: String, tag: ChangeTag)] = []
         // Every change behind the cursor may hide one stored row.
-        let hiddenCount = target.changes.keys.count { $0.action == action && $0.name > cursor }
+        let hiddenCount = target.changes.keys.count { $0.kind == kind && $0.name > cursor }
         let stored = try rows.rows(
             .reference, from: start, to: Keys.end(of: prefix),
             limit: limit + hiddenCount)
@@ -87,10 +101,10 @@ struct ReferenceEdits {
             guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
                 throw StoreError(.unreadable, "reference key")
             }
-            if target.changes[Referrer(action: action, name: name)] != nil { continue }
+            if target.changes[Referrer(kind: kind, name: name)] != nil { continue }
             found.append((name, try Self.tag(row)))
         }
-        for (referrer, tag) in target.changes where referrer.action == action {
+        for (referrer, tag) in target.changes where referrer.kind == kind {
             if let tag, referrer.name > cursor { found.append((referrer.name, tag)) }
         }
         if !target.changes.isEmpty { found.sort { $0.name < $1.name } }
@@ -101,11 +115,11 @@ struct ReferenceEdits {
         for name in self.targets.keys.sorted() {
             guard let target = self.targets[name], !target.changes.isEmpty else { continue }
             let changes = target.changes.sorted {
-                ($0.key.action.rawValue, $0.key.name) < ($1.key.action.rawValue, $1.key.name)
+                ($0.key.kind.rawValue, $0.key.name) < ($1.key.kind.rawValue, $1.key.name)
             }
             for (referrer, tag) in changes {
                 let key = Keys.reference(
-                    self.zone, target: name, referrer.action, referrer: referrer.name)
+                    self.zone, target: name, referrer.kind, referrer: referrer.name)
                 if let tag {
                     try rows.put(.reference, key, Self.encoded(tag))
                 } else {
@@ -152,11 +166,19 @@ struct ReferenceEdits {
 }
 
 extension ReferrerCounts {
-    mutating func change(_ action: Reference.Action, by delta: Int) {
-        switch action {
-        case .none: preconditionFailure("references of action NONE are not tracked")
-        case .deleteSelf: self.deleteSelf = UInt64(Int(self.deleteSelf) + delta)
-        case .validate: self.validate = UInt64(Int(self.validate) + delta)
+    mutating func change(_ kind: ReferenceKind, by delta: Int) {
+        func change(_ count: inout UInt64) { count = UInt64(Int(count) + delta) }
+        switch kind {
+        case .deleteSelf: change(&self.deleteSelf)
+        case .validate: change(&self.validate)
+        case .childThatGoes: change(&self.children)
+        case .child:
+            change(&self.children)
+            change(&self.stayingChildren)
         }
+    }
+
+    mutating func change(_ action: Reference.Action, by delta: Int) {
+        self.change(ReferenceKind(action), by: delta)
     }
 }

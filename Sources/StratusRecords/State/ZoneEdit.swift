@@ -25,6 +25,7 @@ struct ZoneEdit {
     /// The zone; `lastTag` and `lastMilliseconds` move with every change.
     var zone: ZoneRow
     var references: ReferenceEdits
+    var tree: TreeEdits
     var assets: AssetEdits
     /// The zone's share, where the command changes it.
     var share: ShareEdit?
@@ -48,6 +49,9 @@ struct ZoneEdit {
     let milliseconds: Int64
     /// The entry's own time.
     private let entryMilliseconds: Int64
+    /// Whether the zone keeps which record is the parent of which. In default zones and public
+    /// databases a parent must be there when it is stated, and nothing more.
+    let hasTree: Bool
     let bugs: PlantedBugs
 
     init(
@@ -57,11 +61,13 @@ struct ZoneEdit {
         self.bugs = bugs
         self.id = ZoneID(name: name, owner: databaseID.owner)
         self.databaseID = databaseID
+        self.hasTree = databaseID.scope == .private && !self.id.isDefault && !self.id.isReserved
         self.database = database
         self.zone = zone
         self.firstTag = zone.lastTag
         self.held = zone.held
         self.references = ReferenceEdits(zone: zone.number)
+        self.tree = TreeEdits(zone: zone.number)
         self.assets = AssetEdits(zone: zone.number, bugs: bugs)
         self.entryMilliseconds = time.milliseconds
         // Time may step back between leaders by what their clocks differ; in a zone it never does.
@@ -93,7 +99,7 @@ struct ZoneEdit {
         over rows: RowView
     ) throws(StoreError) -> [(name: String, tag: ChangeTag)] {
         try self.references.referrers(
-            of: name, action, after: cursor, limit: limit, over: rows)
+            of: name, ReferenceKind(action), after: cursor, limit: limit, over: rows)
     }
 
     /// Bytes the zone has grown by; negative when it shrank.
@@ -139,6 +145,9 @@ struct ZoneEdit {
             try self.restate(
                 reference, from: record.name, at: record.tag, reservations[reference], over: rows)
         }
+        try self.moveInTree(
+            record.name, from: self.touched[record.name]?.current?.live, to: record,
+            at: record.tag, over: rows)
         self.change(record.name, to: .live(record), encoded: encoded)
     }
 
@@ -151,13 +160,33 @@ struct ZoneEdit {
         for reference in record.actingReferences {
             try self.remove(reference, from: record.name, over: rows)
         }
+        try self.moveInTree(record.name, from: record, to: nil, at: tag, over: rows)
         self.change(record.name, to: .tombstone(tag), encoded: [])
         if record.type == ShareNames.type { try self.endShare(over: rows) }
         try self.recallReferrers(of: record.name, before: tag, over: rows)
         return tag
     }
 
-    mutating func enqueue(_ job: Job) { self.jobs.append(job) }
+    mutating func enqueue(_ job: Job) {
+        if case .cascade = job, self.hasTree { self.zone.hasCascades = true }
+        self.jobs.append(job)
+    }
+
+    /// Whether cascades are under way in a zone that keeps a tree.
+    var hasCascades: Bool { self.zone.hasCascades }
+
+    /// Notes that no cascade is under way any more, if that is so. To be asked once the jobs that
+    /// this edit carries out are gone.
+    ///
+    /// - Returns: whether the zone's row is another now.
+    mutating func noteCascades(over rows: RowView) throws(StoreError) -> Bool {
+        guard self.zone.hasCascades, self.jobs.isEmpty else { return false }
+        let start = Job.cascadeKey(self.zone.number, target: "")
+        self.zone.hasCascades = try !rows.keys(
+            .job, from: start, to: Keys.end(of: start), limit: 1
+        ).isEmpty
+        return !self.zone.hasCascades
+    }
 
     /// Whether a job is still to delete what refers to an earlier record of this name.
     mutating func isCascading(
@@ -242,6 +271,7 @@ struct ZoneEdit {
         }
         if self.id.name == ZoneID.documentsName { try self.writeDocumentNames(into: rows) }
         try self.references.flush(into: rows)
+        try self.tree.flush(into: rows)
         try self.assets.flush(at: self.entryMilliseconds, into: rows)
         try self.flushLinks(into: rows)
         try self.writeNews(into: rows, cache: &cache)

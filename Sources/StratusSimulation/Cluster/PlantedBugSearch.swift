@@ -211,6 +211,7 @@ package struct PlantedBugSearch {
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
             .folderMovedIntoItself, .subtreeLeftBehind, .operationReadsPastItsForm,
             .outcomeOfOtherKind, .removedParticipantReads, .linkOutlivesShare, .purgeReasonLost,
+            .childCountNotKept, .danglingChildCaught, .deletionDecidedOnce, .circleTaken,
             .knownCallerNeverExpires,
             .knownCallerIgnoresEpoch, .originNotCompared, .authorizationNotCompared,
             .rateNotCountedWhenKnown, .viewOutlivesBuffer, .bodyOfNextRequestAnswered,

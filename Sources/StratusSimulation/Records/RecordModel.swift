@@ -152,6 +152,7 @@ private struct Step {
     var results: [Int: RecordModel.Result] = [:]
 
     private var entered: Set<Int> = []
+    private var order: [Int] = []
 
     init(
         modify: ModifyRecords, principal: Principal, milliseconds: Int64, zone: RecordModel.Zone
@@ -164,6 +165,37 @@ private struct Step {
 
     mutating func run() {
         for index in self.modify.operations.indices { self.enter(index) }
+        // Deletions that others stood against are decided again, the last one first.
+        var waiting = self.order.filter { self.results[$0] == .refused(.parentOfOthers) }
+        while !waiting.isEmpty {
+            for index in waiting.reversed() {
+                self.results[index] = self.delete(self.modify.operations[index])
+            }
+            let left = waiting.filter { self.results[$0] == .refused(.parentOfOthers) }
+            if left.count == waiting.count { return }
+            waiting = left
+        }
+    }
+
+    /// Custom zones of private databases keep who is whose parent.
+    private var hasTree: Bool {
+        self.modify.database.scope == .private && self.modify.zone != ZoneID.defaultName
+    }
+
+    /// Why a record may not come below another one.
+    private func refusal(of name: String, below parent: String) -> RecordRefusal.Reason? {
+        if parent == name { return self.hasTree ? .parentCircle : .parentMissing }
+        guard self.zone.records[parent] != nil else {
+            return self.hasTree ? .treeParentMissing : .parentMissing
+        }
+        var above = [parent]
+        while above.count < (self.hasTree ? 256 : 257), let last = above.last,
+            let next = self.zone.records[last]?.parent
+        {
+            if next == name { return .parentCircle }
+            above.append(next)
+        }
+        return above.count < (self.hasTree ? 256 : 257) ? nil : .parentCircle
     }
 
     private mutating func enter(_ index: Int) {
@@ -180,6 +212,7 @@ private struct Step {
                 if let maker { self.enter(maker) }
             }
         }
+        self.order.append(index)
         self.results[index] =
             operation.kind.isDelete ? self.delete(operation) : self.save(operation)
     }
@@ -254,10 +287,10 @@ private struct Step {
             modified: stamp,
             fields: fields.sorted { $0.key < $1.key }.map { Field(name: $0.key, value: $0.value) },
             parent: parent)
-        if let parent, parent != old?.parent {
-            if parent == name || self.zone.records[parent] == nil {
-                return .refused(.parentMissing)
-            }
+        if let parent, parent != old?.parent,
+            let reason = self.refusal(of: name, below: parent)
+        {
+            return .refused(reason)
         }
         for action in [Reference.Action.deleteSelf, .validate] {
             let had = Set(Self.references(old?.fields ?? [], action))
@@ -298,6 +331,13 @@ private struct Step {
         for victim in victims {
             if !self.referrers(of: victim, .validate).allSatisfy(victims.contains) {
                 return .refused(.referenced)
+            }
+        }
+        if self.hasTree {
+            for child in self.zone.records.values where !victims.contains(child.name) {
+                if let parent = child.parent, victims.contains(parent) {
+                    return .refused(.parentOfOthers)
+                }
             }
         }
         for victim in victims {

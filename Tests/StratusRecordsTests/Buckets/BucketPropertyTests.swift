@@ -113,7 +113,7 @@ import Testing
             for (action, count) in [
                 (Reference.Action.deleteSelf, counts.deleteSelf), (.validate, counts.validate),
             ] {
-                let prefix = Keys.references(zone.number, target: name, action)
+                let prefix = Keys.references(zone.number, target: name, ReferenceKind(action))
                 let local = try rows.view.keys(
                     .reference, from: prefix, to: Keys.end(of: prefix), limit: .max
                 ).count
