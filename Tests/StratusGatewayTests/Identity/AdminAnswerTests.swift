@@ -266,7 +266,7 @@ import WireScenarios
                     }
                 }
                 let target = "/" + path.joined(separator: "/")
-                return await self.ask(town, route.method, target, #"{"key":"k"}"#)
+                return await self.ask(town, route.method, target, #"{"key":"k","removed":true}"#)
             }
             let none = await ask("my%20app%21")
             #expect(none.contains("\n400 ") && none.contains("my app!"), "\(none)")
