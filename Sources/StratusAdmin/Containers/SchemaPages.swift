@@ -92,6 +92,7 @@ enum SchemaPages {
             container: container.container, environment: .development)
         if exchange.services.directory != nil {
             try await exchange.requireKnown(development)
+            try await exchange.requireOpen(development)
             _ = try await Self.admit(container, exchange)
         }
         do throws(NodeControlFailure) {

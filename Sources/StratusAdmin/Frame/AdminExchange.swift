@@ -73,6 +73,13 @@ struct AdminExchange: Sendable {
         return container
     }
 
+    /// The same for what adds to it.
+    func openContainer() async throws -> ContainerReference {
+        let container = try await self.container()
+        try await self.requireOpen(container)
+        return container
+    }
+
     /// The same for whoever may make it, or asks for what its name alone tells.
     func namedContainer() throws(AdminRefusal) -> ContainerReference {
         try Self.container(self.parameter("container"), self.parameter("environment"))
@@ -142,16 +149,25 @@ struct AdminExchange: Sendable {
         case .known: return false
         case .closed: break
         }
-        if try await registry.descriptor(of: container)?.state == .resetting {
+        try await self.requireOpen(container)
+        return false
+    }
+
+    /// Refuses a container that was deleted or is being reset: what it gets would outlive that.
+    func requireOpen(_ container: ContainerReference) async throws {
+        switch try await self.registry.descriptor(of: container)?.state {
+        case .active: return
+        case .resetting:
             throw AdminRefusal(
                 409, .containerResetting,
                 "this environment is being reset: run 'stratusctl schema reset' again "
                     + "until it has finished")
+        default:
+            throw AdminRefusal(
+                409, .containerDeleted,
+                "this container was deleted: create it again once everything in it has "
+                    + "been removed")
         }
-        throw AdminRefusal(
-            409, .containerDeleted,
-            "this container was deleted: create it again once everything in it has "
-                + "been removed")
     }
 
     func isKnown(_ container: ContainerReference) async throws -> Bool {

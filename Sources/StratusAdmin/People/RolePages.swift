@@ -17,7 +17,7 @@ enum RolePages {
             "POST", "/v1/containers/{container}/environments/{environment}/members",
             body: "role, member, user (an address, a record name or the id of a key)",
             answer: "nothing"
-        ) { try await Self.setRole($0, $0.body(), in: $0.container()) },
+        ) { try await Self.setRole($0, $0.body(), in: $0.openContainer()) },
         AdminRoute(
             "POST", "/v1/containers/{container}/environments/{environment}/access",
             body: "recordType, user, creator",

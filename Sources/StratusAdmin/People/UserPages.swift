@@ -213,6 +213,7 @@ enum UserPages {
     {
         let id = try await Self.account(exchange)
         let container = try await exchange.container(of: body)
+        try await exchange.requireOpen(container)
         // Before it is made: whoever has the token is this person.
         try await exchange.note("user sign-in", "\(id)", container)
         guard

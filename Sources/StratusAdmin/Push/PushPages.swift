@@ -24,7 +24,7 @@ enum PushPages {
             AdminRoute(
                 "POST", Self.place + "/apns", body: "team, key, topics, privateKey (PEM)",
                 answer: "nothing"
-            ) { try await Self.add($0, $0.body(), in: $0.container()) },
+            ) { try await Self.add($0, $0.body(), in: $0.openContainer()) },
             AdminRoute(
                 "DELETE", Self.place + "/apns/{team}/{key}", answer: "nothing"
             ) { try await Self.remove($0, in: $0.container()) },
@@ -36,7 +36,7 @@ enum PushPages {
             AdminRoute(
                 "POST", Self.place + "/vapid", body: "contact",
                 answer: "the number and the public key"
-            ) { try await Self.makeVAPID($0, $0.body(), in: $0.container()) },
+            ) { try await Self.makeVAPID($0, $0.body(), in: $0.openContainer()) },
             AdminRoute(
                 "POST", Self.place + "/pause", body: "paused, true or false", answer: "nothing"
             ) { try await Self.pause($0, $0.body(), in: $0.container()) },

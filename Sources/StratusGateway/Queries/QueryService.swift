@@ -116,7 +116,8 @@ struct QueryService: Sendable {
                 answers.append(try await self.query(try Input(element, at: "batch")))
                 size += answers.last?.count ?? 0
             } catch {
-                var writer = JSONWriter()
+                var writer = JSONWriter(
+                    hasExtensions: self.exchange.kernel.settings.hasExtensions)
                 writer.writeFailure(
                     ClientError(error), uuid: self.exchange.kernel.world.drawIdentity().uuid)
                 answers.append(writer.finish())

@@ -114,9 +114,9 @@ struct ZoneService: Sendable {
                     operation.scope = try Self.scope(of: item["zone"])
                 } catch { refusal = ClientError(error) }
             case .delete:
-                if item["deletionReason"]?.string == DeletionReason.purged.word {
-                    operation.reason = .purged
-                }
+                do throws(InputRefusal) {
+                    operation.reason = try Self.reason(item["deletionReason"])
+                } catch { refusal = ClientError(error) }
             }
             if kind == .create, self.exchange.isShared {
                 refusal = ClientError(
@@ -161,6 +161,16 @@ struct ZoneService: Sendable {
             }
         }
         return nil
+    }
+
+    /// Of a reason that is none, devices would bring back what was to be gone.
+    private static func reason(_ value: JSONValue?) throws(InputRefusal) -> DeletionReason {
+        guard let value, !value.isNull else { return .deleted }
+        switch value.string?.uppercased() {
+        case DeletionReason.deleted.word: return .deleted
+        case DeletionReason.purged.word: return .purged
+        default: throw .keyUnavailable("deletionReason")
+        }
     }
 
     // MARK: Parts

@@ -76,14 +76,19 @@ extension RecordBatch {
         var found = [root]
         var known: Set<String> = [root]
         var next = 0
+        let begun = self.referrerCount
         while next < found.count {
+            // So many referrers name each other that a job goes through them.
+            if self.referrerCount - begun > Self.referrerCountMax { return nil }
             let target = found[next]
             next += 1
+            self.referrerCount += 1
             let counts = try self.edit.referrerCounts(of: target, over: rows)
             if counts.deleteSelf == 0 { continue }
             // A circle may name again what is known already: ask for enough to see past that.
             let referrers = try self.edit.referrers(
                 of: target, .deleteSelf, limit: limit + 1, over: rows)
+            self.referrerCount += referrers.count
             for referrer in referrers where known.insert(referrer.name).inserted {
                 found.append(referrer.name)
                 if found.count > limit { return nil }
@@ -128,6 +133,7 @@ extension RecordBatch {
             if going.isEmpty { going = Set(victims) }
             let referrers = try self.edit.referrers(
                 of: victim, .validate, limit: victims.count + 1, over: rows)
+            self.referrerCount += referrers.count
             for outside in referrers where !going.contains(outside.name) {
                 // Its name is for those who may know it.
                 return try self.isVisible(outside.name, over: rows) ? outside.name : ""

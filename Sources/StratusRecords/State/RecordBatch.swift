@@ -22,6 +22,11 @@ struct RecordBatch {
     private var results: [ModifiedRecords.Result?]
     /// The bodies of the saved records, in the order of the operations.
     private var bodies: [Bytes?]
+    /// Records and referrers that deletions of the batch looked at, each as often as one did.
+    var referrerCount = 0
+    /// Of which there are so many in one entry, and once more what the last deletion adds. The
+    /// deletions behind it are left to another entry.
+    static let referrerCountMax = 30_000
     /// The positions of the operations in the order in which they are decided.
     private(set) var decidedOrder: [Int] = []
     /// Records deleted so far, victims included.
@@ -74,6 +79,10 @@ struct RecordBatch {
 
     func result(at index: Int) -> ModifiedRecords.Result? { self.results[index] }
 
+    mutating func set(_ result: ModifiedRecords.Result, at index: Int) {
+        self.results[index] = result
+    }
+
     /// One result per operation. To be asked after ``run(over:)``.
     func finalResults() -> [ModifiedRecords.Result] {
         self.results.map { result in
@@ -122,6 +131,12 @@ struct RecordBatch {
             return .refused(
                 self.modify.isAtomic
                     ? RecordRefusal(.batchTooLarge, String(self.sizeMax))
+                    : RecordRefusal(.deferred))
+        }
+        if operation.kind.isDelete, self.referrerCount > Self.referrerCountMax {
+            return .refused(
+                self.modify.isAtomic
+                    ? RecordRefusal(.cascadeTooLarge, String(self.modify.rules.cascadeCountMax))
                     : RecordRefusal(.deferred))
         }
         if self.edit.assets.isFull {

@@ -88,6 +88,14 @@ struct ZoneEdit {
         return row?.live
     }
 
+    /// The tag of a record's deletion, if this edit has deleted it and made none of its name since.
+    func tombstone(of name: String) -> ChangeTag? {
+        guard let touched = self.touched[name], touched.original?.live != nil,
+            case .tombstone(let tag)? = touched.current
+        else { return nil }
+        return tag
+    }
+
     mutating func referrerCounts(of name: String, over rows: RowView)
         throws(StoreError) -> ReferrerCounts
     {

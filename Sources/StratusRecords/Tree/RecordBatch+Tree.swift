@@ -77,10 +77,16 @@ extension RecordBatch {
     /// the last one first, until a round changes nothing.
     ///
     /// Behind the first round only deletions happen. So whoever waited for a child that is still
-    /// there waits on, and nothing is read for it: all rounds together read for an operation once
-    /// for each of its children.
+    /// there waits on, and nothing is read for it. Whoever does not is decided anew with all that goes
+    /// along, as far as ``referrerCountMax`` lets it.
     mutating func decideAgain(over rows: RowView) throws(StoreError) {
-        if self.edit.bugs.contains(.deletionDecidedOnce) { return }
+        if self.edit.bugs.contains(.deletionDecidedOnce) || self.standing == .none { return }
+        // Nothing will be kept, whatever becomes of those that wait.
+        if self.modify.isAtomic,
+            self.decidedOrder.contains(where: { self.isRefusedForGood(at: $0) })
+        {
+            return
+        }
         var waiting = self.decidedOrder.filter { self.blockingChild(at: $0) != nil }
         var isFirst = true
         while !waiting.isEmpty {
@@ -92,6 +98,12 @@ extension RecordBatch {
                     left.append(index)
                     continue
                 }
+                let name = self.modify.operations[index].recordName
+                if let tag = self.edit.tombstone(of: name) {
+                    // Another deletion of the batch has taken it along.
+                    self.set(.deleted(tag: tag), at: index)
+                    continue
+                }
                 try self.decide(at: index, over: rows)
                 if self.blockingChild(at: index) != nil { left.append(index) }
             }
@@ -99,6 +111,11 @@ extension RecordBatch {
             waiting = left.reversed()
             isFirst = false
         }
+    }
+
+    private func isRefusedForGood(at index: Int) -> Bool {
+        guard case .refused = self.result(at: index) else { return false }
+        return self.blockingChild(at: index) == nil
     }
 
     /// The child for which an operation is refused; nil: it is not refused for one.

@@ -48,6 +48,67 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `whoever goes along with another deletion of the batch is deleted`(isAtomic: Bool) throws {
+        var bench = try self.bench()
+        try bench.modify(
+            .create("p"), .create("q", [reference("up", to: "p", .deleteSelf)]),
+            .create("r", parent: "q"))
+        let results = try bench.modify(
+            atomic: isAtomic, .delete("q"), .delete("p"), .delete("r"))
+        for result in results {
+            guard case .deleted(tag: .some) = result else {
+                Issue.record("\(results)")
+                return
+            }
+        }
+    }
+
+    /// Each round frees one deletion, and all others are decided anew with hundreds that go along:
+    /// one request would hold its partition for seconds.
+    @Test(arguments: [false, true])
+    func `a batch that looks at too many referrers leaves the rest to another entry`(
+        isAtomic: Bool
+    ) throws {
+        let count = 60
+        var bench = try self.bench()
+        func make(_ operations: [RecordOperation]) throws {
+            for start in stride(from: 0, to: operations.count, by: 200) {
+                let part = Array(operations[start..<min(start + 200, operations.count)])
+                let results = try bench.modify(part)
+                #expect(results.allSatisfy { $0.refusal == nil }, "\(results)")
+            }
+        }
+        try make((0..<count).map { .create("a\($0)") })
+        let fields = (0..<count).map { reference("r\($0)", to: "a\($0)", .deleteSelf) }
+        try make((0..<3).map { .create("b\($0)", fields) })
+        try make(
+            (0..<900).map { .create("f\($0)", [reference("up", to: "b\($0 % 3)", .deleteSelf)]) })
+        for number in 0..<count {
+            let above = number == 0 ? nil : "x\(number - 1)"
+            try bench.modify(.create("k\(number)", parent: above))
+            try bench.modify(
+                .create(
+                    "x\(number)",
+                    [
+                        reference("one", to: "b0", .deleteSelf),
+                        reference("two", to: "k\(number)", .deleteSelf),
+                    ]))
+        }
+        let names =
+            (0..<(count - 1)).reversed().map { "k\($0)" } + (0..<count).map { "a\($0)" }
+            + ["k\(count - 1)"]
+        var left = names
+        var entries = 0
+        while !left.isEmpty, entries < 100 {
+            entries += 1
+            let results = try bench.modify(atomic: isAtomic, left.map { .delete($0) })
+            if isAtomic { return #expect(results.contains { $0.refusal == .cascadeTooLarge }) }
+            left = zip(left, results).filter { $1.refusal == .deferred }.map(\.0)
+        }
+        #expect(entries > 1 && left.isEmpty, "\(entries) entries, \(left.count) left")
+    }
+
     @Test func `one that is kept keeps only those above it`() throws {
         var bench = try self.bench()
         try bench.modify(
