@@ -116,8 +116,8 @@ import Testing
         "IdentityKeys.swift": ["container.environment": "environment"],
         "IndexJob.swift": ["self.kind": "job", "self.container.environment": "environment"],
         "Keys.swift": [
-            "action": "reference action", "container.environment": "environment",
-            "scope": "database scope",
+            "container.environment": "environment",
+            "kind": "-reference actions, and 193 and 194 of the tree", "scope": "database scope",
         ],
         "LinkKeys.swift": [
             "0x80 | action": "reference action", "0xF0 | reference.action": "reference action",

@@ -81,18 +81,13 @@ extension RecordBatch {
     /// along, as far as ``referrerCountMax`` lets it.
     mutating func decideAgain(over rows: RowView) throws(StoreError) {
         if self.edit.bugs.contains(.deletionDecidedOnce) || self.standing == .none { return }
-        // Nothing will be kept, whatever becomes of those that wait.
-        if self.modify.isAtomic,
-            self.decidedOrder.contains(where: { self.isRefusedForGood(at: $0) })
-        {
-            return
-        }
         var waiting = self.decidedOrder.filter { self.blockingChild(at: $0) != nil }
         var isFirst = true
         while !waiting.isEmpty {
             var left: [Int] = []
             for index in waiting.reversed() {
-                if !isFirst, let child = self.blockingChild(at: index),
+                if !isFirst || self.referrerCount > Self.referrerCountMax,
+                    let child = self.blockingChild(at: index),
                     try self.edit.record(child, over: rows) != nil
                 {
                     left.append(index)
@@ -111,11 +106,6 @@ extension RecordBatch {
             waiting = left.reversed()
             isFirst = false
         }
-    }
-
-    private func isRefusedForGood(at index: Int) -> Bool {
-        guard case .refused = self.result(at: index) else { return false }
-        return self.blockingChild(at: index) == nil
     }
 
     /// The child for which an operation is refused; nil: it is not refused for one.
