@@ -205,8 +205,9 @@ def one_node(work, options):
         step("the right key in its place is good at once", "yes" in node.control.run("apns", "check"))
         listed = node.control.run("apns", "list") + node.control.run("apns", "list", "--json")
         step("no secret is shown", TOPIC in listed and "PRIVATE" not in listed)
-        public = node.control.run("vapid", "create", "--contact", "mailto:push@example.org").strip()
+        # The first request makes the container.
         node.prepare()
+        public = node.control.run("vapid", "create", "--contact", "mailto:push@example.org").strip()
         one, two, three = device(1), device(2), device(3)
         apns.devices.update(one.hex() for one in (one, two, three))
         answer = node.register({"apnsEnvironment": "development", "apnsToken": one.hex()})
