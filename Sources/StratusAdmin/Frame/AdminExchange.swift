@@ -80,6 +80,11 @@ struct AdminExchange: Sendable {
         return container
     }
 
+    /// In `stratus dev` a container is there as soon as a client names it.
+    private func isTaken(_ container: ContainerReference) -> Bool {
+        self.services.takesAnyContainer && container.environment == .development
+    }
+
     /// The same for whoever may make it, or asks for what its name alone tells.
     func namedContainer() throws(AdminRefusal) -> ContainerReference {
         try Self.container(self.parameter("container"), self.parameter("environment"))
@@ -155,6 +160,9 @@ struct AdminExchange: Sendable {
 
     /// Refuses a container that was deleted or is being reset: what it gets would outlive that.
     func requireOpen(_ container: ContainerReference) async throws {
+        if self.isTaken(container), try await self.registry.admission(of: container) != .closed {
+            return
+        }
         switch try await self.registry.descriptor(of: container)?.state {
         case .active: return
         case .resetting:
@@ -182,6 +190,7 @@ struct AdminExchange: Sendable {
     }
 
     func requireKnown(_ container: ContainerReference) async throws {
+        if self.isTaken(container) { return }
         guard try await self.isKnown(container) else {
             throw AdminRefusal(
                 404, .notFound,
@@ -263,6 +272,7 @@ struct AdminExchange: Sendable {
 
 /// What the pages of the administrators' API work on.
 struct AdminServices: Sendable {
+    let takesAnyContainer: Bool
     let control: any NodeControl
     let health: Health
     let metrics: Metrics

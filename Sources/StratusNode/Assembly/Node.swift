@@ -196,12 +196,13 @@ package final class Node: Sendable {
         let clientServer = HTTPServer(
             configuration: clientConfiguration, loops: loops, world: world, handler: clients)
 
+        var adminSettings = AdminHandler.Settings(
+            isToken: { token.matches($0) }, metricsAreOpen: settings.bool("admin.openMetrics"))
+        adminSettings.takesAnyContainer = settings.bool("development")
         let admin = ObservedHandler(
             AdminHandler(
                 control: state, health: state.health, metrics: state.metrics, log: log,
-                settings: AdminHandler.Settings(
-                    isToken: { token.matches($0) },
-                    metricsAreOpen: settings.bool("admin.openMetrics")),
+                settings: adminSettings,
                 directory: people.directory,
                 cluster: systemPartition, push: push, files: gateway.assets,
                 resealing: CurrentFiles(front), copying: CurrentFiles(front)),
