@@ -32,8 +32,8 @@ import StratusQuery
 //
 // Rules: 1 standard; or 2, then varints flags, record size, DELETE_SELF referrers, cascade,
 // tombstones, database size. Modify zones: rules, count of operations, each 1 kind, text zone, 8
-// bytes incarnation, 1 encryption scope or 0, 1 reason. Install schema: a schema. Extend schema: record types as in a schema. Continue
-// jobs: varint budget. Erase database: varint zones. Reserve references: 8 bytes drawn incarnation,
+// bytes incarnation, 1 encryption scope or 0, 1 reason. Install schema: a schema. Extend schema:
+// record types as in a schema. Continue jobs: varint budget. Erase database: varint zones. Reserve references: 8 bytes drawn incarnation,
 // varint referrers, count of wishes, each text target, 1 action, text referrer. Note buckets: 1
 // count, varint mask, varint tag floor. Nothing follows recover, audit links and forget outcomes.
 // Subscriptions and news: see `SubscriptionCoding.swift`; key values: `KeyValueCoding.swift`;
