@@ -24,8 +24,6 @@ package struct AdminHandler: HTTPHandler {
         /// Whether the token in a request is the administrators'. Compares in constant time.
         package var isToken: @Sendable (Secret<String>) -> Bool
         package var metricsAreOpen: Bool
-        /// Whether each name of a container in development is one, as in `stratus dev`.
-        package var takesAnyContainer = false
 
         package init(
             isToken: @escaping @Sendable (Secret<String>) -> Bool,
@@ -43,7 +41,6 @@ package struct AdminHandler: HTTPHandler {
         resealing: (any FileResealing)? = nil, copying: (any RecordCopying)? = nil
     ) {
         self.services = AdminServices(
-            takesAnyContainer: settings.takesAnyContainer,
             control: control, health: health, metrics: metrics, log: log, directory: directory,
             cluster: cluster, push: push, files: files, resealing: resealing, copying: copying)
         self.settings = settings

@@ -80,11 +80,6 @@ struct AdminExchange: Sendable {
         return container
     }
 
-    /// In `stratus dev` a container is there as soon as a client names it.
-    private func isTaken(_ container: ContainerReference) -> Bool {
-        self.services.takesAnyContainer && container.environment == .development
-    }
-
     /// The same for whoever may make it, or asks for what its name alone tells.
     func namedContainer() throws(AdminRefusal) -> ContainerReference {
         try Self.container(self.parameter("container"), self.parameter("environment"))
@@ -160,9 +155,6 @@ struct AdminExchange: Sendable {
 
     /// Refuses a container that was deleted or is being reset: what it gets would outlive that.
     func requireOpen(_ container: ContainerReference) async throws {
-        if self.isTaken(container), try await self.registry.admission(of: container) != .closed {
-            return
-        }
         switch try await self.registry.descriptor(of: container)?.state {
         case .active: return
         case .resetting:
@@ -190,7 +182,6 @@ struct AdminExchange: Sendable {
     }
 
     func requireKnown(_ container: ContainerReference) async throws {
-        if self.isTaken(container) { return }
         guard try await self.isKnown(container) else {
             throw AdminRefusal(
                 404, .notFound,
@@ -272,7 +263,6 @@ struct AdminExchange: Sendable {
 
 /// What the pages of the administrators' API work on.
 struct AdminServices: Sendable {
-    let takesAnyContainer: Bool
     let control: any NodeControl
     let health: Health
     let metrics: Metrics

@@ -33,6 +33,7 @@ package final class Node: Sendable {
     private let token: AdminToken
     private let directory: DataDirectory
     private let cluster: NodeCluster
+    private let containers: ContainerRegistry
     private let peerCertificates: PeerCertificates?
     private let loops: [EventLoop]
     private let clientServer: HTTPServer
@@ -62,6 +63,21 @@ package final class Node: Sendable {
     package var adminURL: String { self.state.adminURL }
     package var adminTokenFile: String { self.token.path }
     package var log: Log { self.state.log }
+
+    /// Makes a container known, as a client does in development that names it.
+    func admit(_ container: ContainerReference) async {
+        do {
+            if try await !self.containers.admit(container) {
+                self.log.warning(
+                    "a container was deleted, or is being reset",
+                    ["container": .text(container.container)])
+            }
+        } catch {
+            self.log.warning(
+                "a container could not be made",
+                ["container": .text(container.container), "reason": .text("\(error)")])
+        }
+    }
 
     /// - Parameter log: belongs to the node from now on; ``stop(deadline:)`` flushes it.
     package init(_ plan: NodePlan, log: Log) async throws(NodeFailure) {
@@ -196,13 +212,12 @@ package final class Node: Sendable {
         let clientServer = HTTPServer(
             configuration: clientConfiguration, loops: loops, world: world, handler: clients)
 
-        var adminSettings = AdminHandler.Settings(
-            isToken: { token.matches($0) }, metricsAreOpen: settings.bool("admin.openMetrics"))
-        adminSettings.takesAnyContainer = settings.bool("development")
         let admin = ObservedHandler(
             AdminHandler(
                 control: state, health: state.health, metrics: state.metrics, log: log,
-                settings: adminSettings,
+                settings: AdminHandler.Settings(
+                    isToken: { token.matches($0) },
+                    metricsAreOpen: settings.bool("admin.openMetrics")),
                 directory: people.directory,
                 cluster: systemPartition, push: push, files: gateway.assets,
                 resealing: CurrentFiles(front), copying: CurrentFiles(front)),
@@ -252,6 +267,7 @@ package final class Node: Sendable {
         self.token = token
         self.directory = directory
         self.cluster = cluster
+        self.containers = authenticator.registry
         self.peerCertificates = peerCertificates
         self.loops = loops + [adminLoop]
         self.certificates = certificates

@@ -77,6 +77,11 @@ enum NodeCommands {
         }
         let trusted = authorityFile
         return Self.run(path: nil, overrides: overrides) { node in
+            // What is printed is there, for administrators too.
+            Blocking.wait {
+                await node.admit(
+                    ContainerReference(container: container, environment: .development))
+            }
             let welcome = DevelopmentWelcome(
                 url: node.clientURLs[0], adminURL: node.adminURL, container: container,
                 apiToken: Self.apiToken(directory), adminTokenFile: node.adminTokenFile,
