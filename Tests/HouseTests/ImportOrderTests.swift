@@ -56,7 +56,7 @@ import Testing
         where pure.contains(file.module) {
             for (number, line) in file.code {
                 for (name, words, pattern) in Self.banned
-                where words.contains(where: { line.contains($0) }) {
+                where words.contains(where: { line.has($0) }) {
                     #expect(
                         try line.firstMatch(of: Regex(pattern)) == nil,
                         "\(file.path):\(number) \(name): \(line)")

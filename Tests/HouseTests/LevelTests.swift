@@ -49,6 +49,10 @@ import Testing
         #expect(Self.undeclared(in: [file]) == ["Inner in x", "Row in x"])
     }
 
+    private static let kinds = [
+        "struct ", "enum ", "class ", "actor ", "extension ", "protocol ",
+    ]
+
     /// The types of encoders that no declaration calls levelled.
     private static func undeclared(in files: [SourceFile]) -> [String] {
         var declared: Set<String> = []
@@ -66,7 +70,9 @@ import Testing
                 while let last = around.last, last.depth >= depth, code.first != "{" {
                     around.removeLast()
                 }
-                if let match = try? head.firstMatch(in: code), !code.hasPrefix("func") {
+                if Self.kinds.contains(where: { code.has($0) }), !code.hasPrefix("func"),
+                    let match = try? head.firstMatch(in: code)
+                {
                     let name = String(
                         match.output.1.split(separator: ".").last ?? match.output.1)
                     around.append((depth, name))
@@ -77,7 +83,7 @@ import Testing
                         declared.insert(name)
                     }
                 }
-                if code.contains(encoder), let type = around.last?.name {
+                if code.has("func encode"), code.contains(encoder), let type = around.last?.name {
                     encoders.append((type, file.path))
                 }
             }

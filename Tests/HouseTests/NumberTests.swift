@@ -80,8 +80,7 @@ import Testing
         where files.contains(where: { $0.path.hasSuffix("/\(type).swift") }) {
             return files.contains {
                 !$0.path.hasSuffix("/\(type).swift")
-                    && ($0.text.contains(" \(type)(") || $0.text.contains("(\(type)(")
-                        || $0.text.contains(" \(type) {"))
+                    && ($0.has(" \(type)(") || $0.has("(\(type)(") || $0.has(" \(type) {"))
             }
         }
         return false
@@ -99,7 +98,7 @@ import Testing
         for file in files
         where !file.path.hasSuffix("Coding.swift") && !file.path.hasSuffix("Levels.swift") {
             let use = "." + name
-            guard file.text.contains(use) else { continue }
+            guard file.has(use) else { continue }
             let lines = file.text.split(separator: "\n").map {
                 $0.drop { $0 == " " }
             }

@@ -172,6 +172,9 @@ import Testing
     }
 
     private static func values(in text: String) -> [String] {
+        // Each stands in one line.
+        let text = text.split(separator: "\n").filter { $0.has(".rawValue") }
+            .joined(separator: "\n")
         let written = text.matches(
             of: /(?:write|append)\((?:varint: UInt64\()?([^()\n]*)\.rawValue/
         ).map { String($0.output.1) }

@@ -19,7 +19,7 @@ import Testing
         let words = ["TODO", "FIXME", "XXX:", "HACK:", "fatalError()", "not yet implemented"]
         for folder in ["Sources", "Tests"] {
             for file in try self.repository.swiftFiles(under: folder)
-            where file.module != "HouseTests" {
+            where file.module != "HouseTests" && words.contains(where: { file.has($0) }) {
                 for (index, line) in file.text.split(
                     separator: "\n", omittingEmptySubsequences: false
                 )
@@ -32,7 +32,8 @@ import Testing
     }
 
     @Test func `every unchecked promise to the compiler is explained`() throws {
-        for file in try self.repository.swiftFiles(under: "Sources") {
+        for file in try self.repository.swiftFiles(under: "Sources")
+        where file.has("@unchecked Sendable") {
             let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false)
             for (index, line) in lines.enumerated() where line.contains("@unchecked Sendable") {
                 let before = lines[max(0, index - 12)...index]
@@ -47,7 +48,7 @@ import Testing
     /// Release builds of Swift 6.3.1 lose the other parts of such a tuple: the receiver reads
     /// memory that was never written. Debug builds do not.
     @Test func `no child task returns a tuple with a Result`() throws {
-        for file in try self.repository.swiftFiles(under: "Sources") {
+        for file in try self.repository.swiftFiles(under: "Sources") where file.has("TaskGroup(") {
             #expect(
                 file.text.firstMatch(of: #/TaskGroup\(\s*of: \([^)]*[^\[]Result</#) == nil,
                 "\(file.path): return an array of results beside the other parts")
