@@ -111,11 +111,11 @@ import Testing
             // A pattern may take several lines, and ends with its colon.
             var isPattern = false
             for line in lines where !line.hasPrefix("//") {
-                if isPattern || line.hasPrefix("case ") && !line.contains(":") {
-                    isPattern = !line.contains(":")
+                if isPattern || line.hasPrefix("case ") && !line.has(":") {
+                    isPattern = !line.has(":")
                     continue
                 }
-                if Self.uses(use, in: line) { return true }
+                if line.has(use), Self.uses(use, in: line) { return true }
             }
         }
         return false

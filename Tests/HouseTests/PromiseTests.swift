@@ -19,7 +19,7 @@ import Testing
             for match in line.matches(of: /`([A-Z]\w+Tests)`/) {
                 suites += 1
                 #expect(
-                    sources.contains("struct \(match.output.1)"), "there is no \(match.output.1)")
+                    sources.has("struct \(match.output.1)"), "there is no \(match.output.1)")
             }
             // The third column says what shows the promise.
             let columns = line.split(separator: "|", omittingEmptySubsequences: false)
@@ -27,7 +27,7 @@ import Testing
             for match in columns[3].matches(of: /\*([^*]+)\*/) {
                 tests += 1
                 #expect(
-                    sources.contains("func `\(match.output.1)`"),
+                    sources.has("func `\(match.output.1)`"),
                     "there is no test '\(match.output.1)'")
             }
             for match in line.matches(of: /`(Tests\/[\w\/.-]+)`/) {
@@ -53,7 +53,7 @@ import Testing
             names += 1
             let name = match.output.1
             #expect(
-                sources.contains("struct \(name)") || sources.contains("class \(name)")
+                sources.has("struct \(name)") || sources.has("class \(name)")
                     || FileManager.default.fileExists(
                         atPath: self.repository.root.appendingPathComponent("Tests/\(name)").path),
                 "there is no \(name)")
@@ -89,13 +89,13 @@ import Testing
             for match in columns[3].matches(of: /`([A-Z]\w+Tests)`/) {
                 names += 1
                 #expect(
-                    sources.contains("struct \(match.output.1)"), "there is no \(match.output.1)")
+                    sources.has("struct \(match.output.1)"), "there is no \(match.output.1)")
             }
             for match in columns[3].matches(of: /\*([^*]+)\*/) {
                 names += 1
                 #expect(
-                    sources.contains("\"\(match.output.1)\"")
-                        || sources.contains("\"promise: \(match.output.1)\""),
+                    sources.has("\"\(match.output.1)\"")
+                        || sources.has("\"promise: \(match.output.1)\""),
                     "there is no conversation '\(match.output.1)'")
             }
             #expect(names > 0, "nothing shows it: \(line)")

@@ -123,8 +123,16 @@ extension StringProtocol {
         var word = word
         return word.withUTF8 { word in
             self.utf8.withContiguousStorageIfAvailable { text in
-                text.count > 0
-                    && memmem(text.baseAddress!, text.count, word.baseAddress!, word.count) != nil
+                var rest = UnsafeRawBufferPointer(text)
+                while rest.count >= word.count,
+                    let found = memchr(
+                        rest.baseAddress!, Int32(word[0]), rest.count - word.count + 1)
+                {
+                    if memcmp(found, word.baseAddress!, word.count) == 0 { return true }
+                    let place = UnsafeRawPointer(found) - rest.baseAddress!
+                    rest = UnsafeRawBufferPointer(rebasing: rest[(place + 1)...])
+                }
+                return false
             } ?? false
         }
     }

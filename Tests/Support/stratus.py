@@ -374,14 +374,16 @@ class Cluster:
             names = [name for owner, name in acknowledged if owner == user]
             for start in range(0, len(names), 200):
                 part = names[start:start + 200]
-                for _ in range(20):
+                # This is about what is kept. Who leads may be settled anew while a node joins.
+                end = time.monotonic() + 20
+                while True:
                     status, body = self.post(connection, "records/lookup", user,
                                              {"records": [{"recordName": name} for name in part]})
                     if status == 200:
                         break
+                    if time.monotonic() > end:
+                        self.fail(f"the lookup through node {self.number(node)} failed: {status} {body}")
                     time.sleep(0.2)
-                else:
-                    self.fail(f"the lookup through node {self.number(node)} failed: {status} {body}")
                 lost += [(self.number(node), user, name, record) for name, record in zip(part, body["records"], strict=True)
                          if record.get("fields", {}).get("text", {}).get("value") != name * 3]
         return lost
