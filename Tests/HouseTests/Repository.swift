@@ -81,8 +81,8 @@ struct SourceFile {
         }
     }
 
-    /// Whether it has these bytes anywhere. A law looks at the lines of files that have its words: to
-    /// look at every line takes a hundred times as long.
+    /// Whether it has these bytes anywhere. A law looks only at the lines of files that have its
+    /// words.
     func has(_ word: String) -> Bool { self.text.has(word) }
 
     private static func stripped(_ line: Substring) -> String {
