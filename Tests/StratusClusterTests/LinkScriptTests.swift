@@ -499,6 +499,22 @@ import Testing
         #expect(old.isClosed && !new.isClosed)
         #expect(node.changes.withLock { $0 } == [false])
     }
+
+    /// It started anew at an address where it does not find us yet. It takes our questions, since
+    /// we call it, and its answers have nowhere to go.
+    @Test func `who waits for a peer is told once its own link is heard`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let ours = try #require(node.world.streams.first)
+        ours.user?.opened(by: .two)
+        ours.hear(.welcome(.two))
+        #expect(node.links.isOpen(to: NodeID(2)))
+        let theirs = node.callByTwo()
+        #expect(node.returned.withLock { $0 } == [], "it is not heard before it has said all")
+        theirs.hear(.starts(.two))
+        #expect(node.returned.withLock { $0 } == [NodeID(2)])
+        #expect(!theirs.isClosed && node.links.isOpen(to: NodeID(2)))
+    }
 }
 
 /// A node's links in a scripted world, and what they told it.
@@ -511,6 +527,8 @@ final class ScriptedNode {
     let heard: Captured<[PeerMessage]>
     /// Peers whose processes have ended.
     let ended: Captured<[NodeID]>
+    /// Peers whose own links were heard.
+    let returned: Captured<[NodeID]>
     private let own = PeerIdentity(
         cluster: ClusterID(high: 1, low: 1), node: NodeID(1), name: "node-1",
         data: RequestIdentity(high: 1, low: 1), starts: NodeStarts(first: NodeIncarnation(1)))
@@ -526,6 +544,8 @@ final class ScriptedNode {
         self.heard = heard
         let ended = Captured<[NodeID]>([])
         self.ended = ended
+        let returned = Captured<[NodeID]>([])
+        self.returned = returned
         self.links = PeerLinks(
             self.own, memory: try PeerMemory(in: SimulatedWorld(seed: 1)), over: self.world,
             events: .init(
@@ -534,6 +554,7 @@ final class ScriptedNode {
                     receipt.settle()
                 },
                 linkChanged: { _, isOpen in changes.withLock { $0.append(isOpen) } },
+                returned: { node in returned.withLock { $0.append(node) } },
                 processEnded: { node in ended.withLock { $0.append(node) } },
                 joining: { _, _, answer in joining.withLock { $0 = answer } },
                 trouble: { _, what in troubles.withLock { $0.append(what) } }))

@@ -23,6 +23,9 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package var received: @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void
         /// `isOpen`: the link to the node was opened, or one of the two broke.
         package var linkChanged: @Sendable (NodeID, _ isOpen: Bool) -> Void
+        /// A link that the node opened is heard from here on. What the node had to say before, it may
+        /// have had nowhere to say: its answers are lost, though its process lives.
+        package var returned: @Sendable (NodeID) -> Void
         /// The peer's process has ended: both links with it are closed, and its system refuses
         /// connections. Reported once each time; the peer's next process opens links again.
         package var processEnded: @Sendable (NodeID) -> Void
@@ -43,6 +46,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package init(
             received: @escaping @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void,
             linkChanged: @escaping @Sendable (NodeID, _ isOpen: Bool) -> Void = { _, _ in },
+            returned: @escaping @Sendable (NodeID) -> Void = { _ in },
             processEnded: @escaping @Sendable (NodeID) -> Void = { _ in },
             refused: @escaping @Sendable (NodeID, PeerRefusal) -> Void = { _, _ in },
             greeted: @escaping @Sendable (_ name: String, PeerRefusal?) -> Void = { _, _ in },
@@ -57,6 +61,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         ) {
             self.received = received
             self.linkChanged = linkChanged
+            self.returned = returned
             self.processEnded = processEnded
             self.refused = refused
             self.greeted = greeted
@@ -325,8 +330,10 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             // Answers that were under way on it will not come.
             self.didLose(link)
         }
+        guard link.purpose == .ordinary else { return }
+        self.events.returned(node)
         // It is there: no reason to wait before it is called back.
-        if link.purpose == .ordinary { self.link(to: node)?.hurry() }
+        self.link(to: node)?.hurry()
     }
 
     /// The system of `node` refuses connections after a link to it broke.

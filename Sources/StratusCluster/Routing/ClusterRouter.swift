@@ -459,7 +459,8 @@ package final class ClusterRouter: PartitionRouter {
         pending?.continuation.resume(returning: .answer(response.answer))
     }
 
-    /// A link to or from the node broke: what was asked may be lost, and so may the answer.
+    /// A link to or from the node broke, or its own has just come: what was asked may be lost, and
+    /// so may the answer.
     package func lost(_ node: NodeID) { self.giveUp(as: .cutOff) { $0.node == node } }
 
     /// Notes a group's leader. The node asked before no longer leads and may never answer: a node

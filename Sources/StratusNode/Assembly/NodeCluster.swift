@@ -166,6 +166,10 @@ final class NodeCluster: Sendable {
                             receivers.lostCopies(of: node)
                         }
                     },
+                    returned: { node in
+                        receivers.router.withLock { $0 }?.lost(node)
+                        receivers.lostCopies(of: node)
+                    },
                     processEnded: { node in
                         log.info("the process of a node has ended", ["peer": .describing(node)])
                         inbox.noteEnded(node)

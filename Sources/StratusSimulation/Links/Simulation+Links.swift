@@ -32,6 +32,10 @@ extension Simulation {
                 linkChanged: { other, isOpen in
                     simulated.value.linkChanged(id, other, isOpen: isOpen)
                 },
+                returned: { other in
+                    let node = simulated.value.node(id)
+                    if node.incarnation == life, node.isUp { node.shells?.lost(other) }
+                },
                 processEnded: { other in
                     let node = simulated.value.node(id)
                     guard node.incarnation == life, node.isUp else { return }
