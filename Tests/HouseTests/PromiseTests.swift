@@ -69,6 +69,21 @@ import Testing
         #expect(names > 5, "\(names) names")
     }
 
+    /// The pages shorten the names of conversations: they name how each begins.
+    @Test(arguments: ["Docs/internals/testing.md", "Docs/reference/compatibility.md"])
+    func `every conversation that a page names exists`(path: String) throws {
+        let page = try self.repository.text(path)
+        let sources = try self.repository.swiftFiles(under: "Tests/WireScenarios").map(\.text)
+            .joined()
+        var names = 0
+        for match in page.matches(of: /\*((?:promise|engines|share|rule|check)\b[^*]*)\*/) {
+            names += 1
+            let name = match.output.1
+            #expect(sources.has("\"\(name)"), "no conversation begins with '\(name)'")
+        }
+        #expect(names > 5, "\(names) names")
+    }
+
     @Test func `every promise of CloudKit's is judged and names tests that exist`() throws {
         let page = try self.repository.text("Docs/reference/promises.md")
         var sources = ""
