@@ -95,12 +95,21 @@ package enum LoadProgram {
                 options: Self.place + [
                     .value("registers", .integer(1...1_000), default: "8", "The number of records"),
                     .value("history", .text("FILE"), "Write the history that the clients saw"),
+                ],
+                examples: [
+                    .init(
+                        "stratus-load registers --url http://127.0.0.1:8081 --url "
+                            + "http://127.0.0.1:8082 --api-token TOKEN --web-auth-token TOKEN "
+                            + "--seconds 60 --history history", "While nodes are killed")
                 ]),
             CommandDefinition(
                 "check", "Check whether a history is linearizable",
                 positionals: [
                     PositionalDefinition(
                         "FILE", .file, "a history, written by 'registers --history'")
+                ],
+                examples: [
+                    .init("stratus-load check history", "A history of an earlier run")
                 ]
             ),
             CommandDefinition(
@@ -116,8 +125,18 @@ package enum LoadProgram {
                         "pocketbase", .text("URL"),
                         "The URL of a PocketBase with a collection 'items'"),
                     .value("rounds", .integer(1...100), default: "5", "The number of rounds"),
+                ],
+                examples: [
+                    .init(
+                        "stratus-load compare --url http://127.0.0.1:8080 --web-auth-token "
+                            + "development --workload lookup --etcd http://127.0.0.1:2379",
+                        "Look-ups, beside an etcd")
                 ]),
-            CommandDefinition("schema", "Print the schema that the container needs"),
+            CommandDefinition(
+                "schema", "Print the schema that the container needs",
+                examples: [
+                    .init("stratus-load schema > load.ckdb", "For 'stratusctl schema import'")
+                ]),
         ])
 
     package static func run(_ arguments: [String]) -> ExitCode {
