@@ -28,7 +28,8 @@ struct AssetVerifyCommand: AdminConversation {
                 said = "not read to its end: \(names.joined(separator: " ")): \(reason)\n"
             }
             isWritten = Terminal.write(
-                self.isJSON ? String(decoding: bytes, as: UTF8.self) + "\n" : said)
+                self.isJSON
+                    ? self.context.stamp(String(decoding: bytes, as: UTF8.self)) + "\n" : said)
             return isWritten
         }
         guard isWritten else { return .inputOutput }

@@ -54,7 +54,9 @@ struct ContainerCopyCommand: AdminConversation {
         if to == "production" {
             let promotion = container + "production/schema/promote"
             let wanted: SchemaAnswer = try await self.ask("POST", promotion + "?dryRun=1").read()
-            try SchemaCommands(self.context).confirm(wanted)
+            let records = "the records of production"
+            try SchemaCommands(self.context).confirm(
+                wanted, to: wanted.changes.isEmpty ? records : "the schema and " + records)
             if !wanted.changes.isEmpty { _ = try await self.ask("POST", promotion) }
         }
         var receipt = RecordCopyReceipt()

@@ -44,7 +44,11 @@ struct SchemaCommands: AdminConversation {
     }
 
     /// Asks the person who typed the command, unless they confirmed it there.
-    func confirm(_ wanted: SchemaAnswer) throws(AdminClient.Failure) {
+    ///
+    /// - Parameter target: what it adds to.
+    func confirm(_ wanted: SchemaAnswer, to target: String = "production")
+        throws(AdminClient.Failure)
+    {
         let container = self.invocation.value("container")
         if let confirmed = self.invocation["confirm"] {
             return try ContainerCommands.confirm(confirmed, container)
@@ -56,11 +60,11 @@ struct SchemaCommands: AdminConversation {
             Terminal.write(text, to: Terminal.errors)
             throw Failure(
                 .usage,
-                "this adds to production for good: repeat the container's name with '--confirm'; "
+                "this adds to \(target) for good: repeat the container's name with '--confirm'; "
                     + "nothing was changed")
         }
         Terminal.write(
-            text + "This adds to production for good. Type the container's name to go on: ",
+            text + "This adds to \(target) for good. Type the container's name to go on: ",
             to: Terminal.errors)
         guard readLine() == container else {
             throw Failure(.refused, "that is not '\(container)': nothing was changed")

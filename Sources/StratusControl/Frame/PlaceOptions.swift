@@ -77,9 +77,16 @@ enum PlaceOptions {
 extension AnswerPlace {
     /// Nil: the command is about no container.
     init?(_ invocation: Invocation) {
-        guard invocation.declares("environment"), let environment = invocation["environment"],
-            let container = invocation["container"]
+        guard invocation.declares("container"), let container = invocation["container"],
+            let environment = Self.environment(of: invocation)
         else { return nil }
         self.init(container: container, environment: environment)
+    }
+
+    /// The one that the command is about, or adds to.
+    private static func environment(of invocation: Invocation) -> String? {
+        if invocation.declares("environment") { return invocation["environment"] }
+        if invocation.path == ["container", "copy"] { return invocation["to"] }
+        return invocation.path == ["schema", "promote"] ? "production" : nil
     }
 }

@@ -216,7 +216,8 @@ struct EncryptionKeyCommands: AdminConversation {
                 let trouble = try? FailingDatabaseLine(reading: bytes)
             else { return true }
             if self.isJSON {
-                isWritten = self.show(String(decoding: bytes, as: UTF8.self) + "\n") == .success
+                let line = self.context.stamp(String(decoding: bytes, as: UTF8.self))
+                isWritten = self.show(line + "\n") == .success
             }
             if let reason = trouble.failing {
                 let owner = trouble.owner ?? ""

@@ -38,7 +38,7 @@ extension PushCommands {
         var text = explained.reaches ? "it reaches a device\n\n" : "it reaches no device\n\n"
         text += TextTable.text(explained.subscriptions) + "\n" + TextTable.text(explained.devices)
         if explained.isCut { text += "there are more subscriptions\n" }
-        _ = self.show(self.isJSON ? answer.text + "\n" : text)
+        _ = self.show(self.isJSON ? self.context.stamp(answer.text) + "\n" : text)
         return explained.reaches ? .success : .refused
     }
 }

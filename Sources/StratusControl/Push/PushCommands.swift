@@ -59,7 +59,8 @@ struct PushCommands: AdminConversation {
                 $0.apnsEnvironment = self.invocation["apns-environment"]
             })
         let checks: Listing<APNsCheckRow> = try answer.read()
-        _ = self.show(self.isJSON ? answer.text + "\n" : TextTable.text(checks.rows))
+        _ = self.show(
+            self.isJSON ? self.context.stamp(answer.text) + "\n" : TextTable.text(checks.rows))
         return checks.rows.allSatisfy(\.isGood) ? .success : .refused
     }
 
