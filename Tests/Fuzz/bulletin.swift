@@ -2,6 +2,7 @@
 import StratusCoding
 import StratusHTTP
 import StratusModel
+import StratusRows
 import StratusSealing
 
 @testable import StratusGateway
@@ -24,24 +25,10 @@ public func fuzzBulletin(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     check(
         bytes, { b throws(DecodingError) in try NewsEvent(decoding: b, owner: "_o") },
         { $0.encoded() })
-    check(
-        bytes,
-        { b throws(DecodingError) in try whole(b) { r throws(DecodingError) in try r.news() } },
-        { news in written { $0.write(news) } })
-    check(
-        bytes,
-        { b throws(DecodingError) in
-            try whole(b) { r throws(DecodingError) in try r.waitingDevices() }
-        }, { waiting in written { $0.write(waiting) } })
-    check(
-        bytes,
-        { b throws(DecodingError) in try whole(b) { r throws(DecodingError) in try r.audience() } },
-        { audience in written { $0.write(audience) } })
-    check(
-        bytes,
-        { b throws(DecodingError) in
-            try whole(b) { r throws(DecodingError) in try r.audienceAsk() }
-        }, { ask in written { $0.write(ask) } })
+    check(bytes, News.self)
+    check(bytes, WaitingDevices.self)
+    check(bytes, Audience.self)
+    check(bytes, FoundSubscriptions.self)
     if let event = try? NewsEvent(decoding: bytes, owner: "_o") { tell(event) }
     hold(bytes)
     return 0
@@ -51,19 +38,20 @@ private let cipher = TokenCipher(key: Bytes(repeating: 9, count: 32))
 private let container = ContainerReference(container: "iCloud.c", environment: .development)
 private let place = FeedPlace(container: container, scope: .private, owner: "_o")
 
-private func whole<Value>(
-    _ bytes: Bytes, _ read: (inout ByteReader) throws(DecodingError) -> Value
-) throws(DecodingError) -> Value {
-    var reader = ByteReader(bytes)
-    let value = try read(&reader)
-    try reader.finish()
-    return value
-}
-
-private func written(_ write: (inout ByteWriter) -> Void) -> Bytes {
-    var writer = ByteWriter()
-    write(&writer)
-    return writer.bytes
+private func check<Value: FormValue & Equatable>(_ bytes: Bytes, _ type: Value.Type) {
+    check(
+        bytes,
+        { bytes throws(DecodingError) in
+            var reader = ByteReader(bytes)
+            let value = try reader.form(type)
+            try reader.finish()
+            return value
+        },
+        { value in
+            var writer = ByteWriter()
+            writer.write(form: value)
+            return writer.bytes
+        })
 }
 
 /// What a device would be told of the event.

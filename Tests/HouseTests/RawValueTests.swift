@@ -11,10 +11,6 @@ import Testing
         "Account.swift": [
             "self.status": "account status", "self.verification": "verification",
         ],
-        "Audience.swift": [
-            "change.reason": "-bits", "finding.kind": "-an answer, never stored",
-            "finding.verdict": "-an answer, never stored",
-        ],
         "BucketMail.swift": ["self.kind": "mail", "self.link.action": "reference action"],
         "ChunkPlace.swift": [
             "coding": "chunk coding", "database.container.environment": "environment",
@@ -81,9 +77,6 @@ import Testing
             "operation": "record command", "refusal": "zone refusal",
             "refusal.reason": "record refusal",
             "result": "subscription result",
-        ],
-        "RecordQueryCoding.swift": [
-            "ask.follower": "-an answer, never stored"
         ],
         "SchemaCoding.swift": ["field.indexes": "-bits", "permission": "permission"],
         "Session.swift": ["self.container.environment": "environment"],

@@ -5,6 +5,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Synchronization
 import Testing
@@ -331,14 +332,11 @@ import Testing
     ) async throws -> [Int?] {
         var found: [Int?] = []
         for part in database.parts {
+            let owner = Principal(kind: .user, userRecordName: database.home.owner)
             let answer = try await town.router.read(
-                RecordQuery(
-                    principal: Principal(kind: .user, userRecordName: database.home.owner),
-                    .subscriptions(part, isShared: false, names: [id])
-                ).enveloped(), at: .database(part), deadline: town.world.now)
-            if case .subscriptions(let held) = try RecordAnswer(decoding: answer.body),
-                held.first ?? nil != nil
-            {
+                SubscriptionsAsk(part) { $0.names = [id] }.enveloped(as: owner),
+                at: .database(part), deadline: town.world.now)
+            if try SubscriptionsAsk.answer(decoding: answer.body).found.first ?? nil != nil {
                 found.append(part.bucket.map { Int($0.number) })
             }
         }

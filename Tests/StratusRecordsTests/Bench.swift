@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusDoubles
 import StratusModel
 import StratusQuery
@@ -136,6 +137,19 @@ struct Bench {
             return []
         }
         return results
+    }
+
+    /// No question takes more work than it says.
+    func ask<Question: PartitionQuestion>(
+        _ question: Question, as principal: Principal = Self.user
+    ) throws -> Result<Question.Answer, Question.State.Refusal> {
+        let query = question.enveloped(as: principal)
+        if let reader { return try Question.result(decoding: reader(query).body) }
+        var state = self.state
+        let meter = ReadMeter()
+        let answer = try state.answer(query, within: nil, meter, over: self.rows.view)
+        #expect(meter.work.touchCount <= Question.bound.units, "\(question) took \(meter.work)")
+        return try Question.result(decoding: answer.body)
     }
 
     func ask(_ ask: RecordQuery.Ask, as principal: Principal = Self.user) throws -> RecordAnswer {

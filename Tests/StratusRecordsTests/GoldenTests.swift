@@ -227,13 +227,6 @@ import Testing
         ] + AssetGoldens.commands + KeyValueGoldens.commands
         + DocumentGoldens.commands + PartGoldenTests.commands
 
-    private static var pendingNews: News {
-        let position = NewsPosition(number: 3, subscription: "x")
-        var news = News(follower: position, position: position)
-        news.isPending = true
-        return news
-    }
-
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
         predicate: RecordPredicate(
@@ -337,22 +330,7 @@ import Testing
                         ]), after: [9, 9])),
             .page(Self.placedAsk),
             .schema(Bench.container), .jobs, .work(asOf: -5),
-            .subscriptions(Bench.privateDatabase, isShared: true, names: nil),
-            .subscriptions(Bench.publicDatabase, isShared: false, names: ["a"]),
-            .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16))),
-            .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16), as: .device)),
-            .audience(AudienceAsk(database: Bench.privateDatabase)),
-            .audience(
-                AudienceAsk(
-                    database: Bench.publicDatabase,
-                    change: AudienceAsk.Change(zone: "Z", record: "r", reason: .deleted))),
-            .waitingDevices(WaitingDevicesAsk()),
-            .waitingDevices(WaitingDevicesAsk(after: [5, 1, 2], limit: 7)),
             .heldRecords(HeldRecordsAsk()), .heldRecords(HeldRecordsAsk(after: [0, 1], limit: 7)),
-            .news(
-                NewsAsk(
-                    database: Bench.privateDatabase, token: Bytes(1...16),
-                    after: NewsPosition(number: 7, subscription: "s"))),
             .judge(
                 JudgeAsk(
                     ModifyRecords(
@@ -402,44 +380,8 @@ import Testing
                     places: [MergePlace(key: [1, 2], marker: [3])], records: [Self.record],
                     end: MergePlace(key: [9], marker: []))),
             .placedPage(PlacedPage(places: [], records: [], end: nil)),
-            .subscriptions([nil, Self.subscription]),
             .heldRecords(HeldRecords(use: StorageUse(recordCount: 300, size: 1 << 33))),
             .heldRecords(HeldRecords(use: .none, next: [0, 0, 0, 1, 0x41])),
-            .audience(Audience()),
-            .audience(
-                Audience(
-                    lastEvent: 300,
-                    followers: [
-                        Audience.Follower(
-                            token: Bytes(1...16), kind: .device, position: 7, milliseconds: -1)
-                    ], hasRecord: true,
-                    findings: [
-                        Audience.Finding(
-                            subscription: "s", kind: .query, verdict: .filterFails, filter: 2)
-                    ], isCut: true)),
-            .waitingDevices(WaitingDevices(followers: [])),
-            .waitingDevices(
-                WaitingDevices(
-                    followers: [
-                        WaitingDevices.Follower(
-                            database: Bench.privateDatabase, subscriber: Bench.owner,
-                            token: Bytes(1...16), through: 300)
-                    ], next: [5, 9])),
-            .news(News(follower: nil, position: NewsPosition(number: 0))),
-            .news(
-                News(
-                    follower: NewsPosition(number: 3), position: NewsPosition(number: 4),
-                    hit: News.Hit(
-                        subscription: Self.subscription, isShared: false,
-                        event: .record(.deleted, Self.record, omitted: ["title"])), hasMore: true)),
-            .news(
-                News(
-                    follower: NewsPosition(number: 3, subscription: "x"),
-                    position: NewsPosition(number: 4),
-                    hit: News.Hit(
-                        subscription: Self.subscription, isShared: true,
-                        event: .zone("Shelves", ChangeTag(9))))),
-            .news(Self.pendingNews),
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers
@@ -459,7 +401,9 @@ import Testing
         + Self.typed.map { ($0.name, $0.bytes) }
 
     /// Those of the operations and questions that are types.
-    static let typed = KeyGoldens.samples + ShareGoldens.samples + AssetGoldens.samples
+    static let typed =
+        KeyGoldens.samples + ShareGoldens.samples + AssetGoldens.samples
+        + SubscriptionGoldens.samples
 
     /// Each by its kind, and a number among those of its kind.
     private static func named<Value>(

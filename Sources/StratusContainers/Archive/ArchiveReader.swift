@@ -10,12 +10,8 @@ import StratusRows
 struct ArchiveReader: Sendable {
     let store: IdentityStore
 
-    /// - Parameter principal: on whose behalf.
-    private func ask(
-        _ ask: RecordQuery.Ask, of database: DatabaseID,
-        as principal: Principal = Principal(kind: .system)
-    ) async throws -> RecordAnswer {
-        try await self.store.plain.ask(ask, at: .database(database), as: Caller(principal))
+    private func ask(_ ask: RecordQuery.Ask, of database: DatabaseID) async throws -> RecordAnswer {
+        try await self.store.plain.ask(ask, at: .database(database))
     }
 
     func schema(of container: ContainerReference) async throws -> Schema {
@@ -26,12 +22,10 @@ struct ArchiveReader: Sendable {
     func subscriptions(
         of user: String, in database: DatabaseID, isShared: Bool
     ) async throws -> [Subscription] {
-        guard
-            case .subscriptions(let found) = try await self.ask(
-                .subscriptions(database, isShared: isShared, names: nil), of: database,
-                as: Principal(kind: .user, userRecordName: user))
-        else { throw RouteError.otherKind }
-        return found.compactMap(\.self)
+        let answer = try await self.store.plain.ask(
+            SubscriptionsAsk(database) { $0.isShared = isShared }, at: .database(database),
+            as: Caller(Principal(kind: .user, userRecordName: user)))
+        return answer.found.compactMap(\.self)
     }
 
     /// A page of a key-value store.

@@ -4,6 +4,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 
@@ -193,6 +194,15 @@ final class Exchange: Sendable {
     var cipher: TokenCipher { self.kernel.cipher }
 
     // MARK: Commands and reads
+
+    func ask<Question: PartitionQuestion>(
+        _ question: Question, at key: ShardKey, as caller: Caller? = nil
+    ) async throws -> Question.Answer where Question.Refusal == RequestRefusal {
+        do throws(RecordsError) {
+            return try await self.kernel.partitions.ask(
+                question, at: .key(key), as: caller ?? self.caller)
+        } catch { throw ClientError.told(error) }
+    }
 
     func ask(
         _ ask: RecordQuery.Ask, at key: ShardKey, as caller: Caller? = nil

@@ -3,6 +3,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Synchronization
@@ -412,17 +413,18 @@ struct PollService: Surface {
         /// Nil: nobody follows.
         private func news(_ place: Place, until deadline: MonotonicTime) async throws -> News? {
             guard let principal = place.principal else { return nil }
-            var ask = NewsAsk(
-                database: place.database, token: self.token.name, after: place.position)
+            var ask = NewsAsk(place.database) {
+                $0.token = self.token.name
+                $0.after = place.position
+            }
             if self.stream == nil { ask.poll = self.number }
             for count in 0...PollService.pendingCountMax {
                 // What was not settled for so long is told again.
                 ask.waits = count < PollService.pendingCountMax
-                guard
-                    case .news(let news) = try await self.kernel.partitions.plain.ask(
-                        RecordQuery.Ask.news(ask), at: .database(place.database),
-                        as: Caller(principal, until: deadline)), news.follower != nil
-                else { return nil }
+                let news = try await self.kernel.partitions.plain.ask(
+                    ask, at: .database(place.database),
+                    as: Caller(principal, until: deadline))
+                guard news.follower != nil else { return nil }
                 guard news.isPending else { return news }
                 try await Task.sleep(for: PollService.pendingPause)
             }

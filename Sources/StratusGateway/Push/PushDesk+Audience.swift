@@ -1,9 +1,11 @@
 import StratusCluster
+import StratusCoding
 import StratusHTTP
 import StratusIdentity
 package import StratusModel
 package import StratusPush
 import StratusRecords
+import StratusRows
 import StratusRuntime
 
 /// What administrators ask: the devices of a user, why a change would reach them, and a push to
@@ -38,7 +40,7 @@ extension PushDesk {
         var followers: [Bytes: PushDevice] = [:]
         for database in try await self.databases(of: user, in: container) {
             let audience = try await self.audience(
-                AudienceAsk(database: database),
+                AudienceAsk(database) { _ in },
                 Principal(kind: .user, userRecordName: user), until: deadline)
             for follower in audience.followers {
                 var device =
@@ -65,12 +67,8 @@ extension PushDesk {
     private func audience(
         _ ask: AudienceAsk, _ principal: Principal, until deadline: MonotonicTime
     ) async throws -> Audience {
-        guard
-            case .audience(let audience) = try await self.partitions.plain.ask(
-                RecordQuery.Ask.audience(ask), at: .database(ask.database),
-                as: Caller(principal, until: deadline))
-        else { throw RouteError.otherKind }
-        return audience
+        try await self.partitions.plain.ask(
+            ask, at: .database(ask.database), as: Caller(principal, until: deadline))
     }
 
     /// Adds what the device's own row says, and what stands in its way.
@@ -176,10 +174,13 @@ extension PushDesk {
             case .delete: .deleted
             }
         let audience = try await self.audience(
-            AudienceAsk(
-                database: database,
-                change: AudienceAsk.Change(
-                    zone: question.zone, record: question.record, reason: reason)),
+            AudienceAsk(database) {
+                $0.change = AudienceAsk.Change {
+                    $0.zone = question.zone
+                    $0.record = question.record
+                    $0.reason = reason
+                }
+            },
             principal, until: deadline)
         var devices = listed.map(\.device)
         if question.isPublic {

@@ -4,6 +4,7 @@ package import StratusIdentity
 package import StratusModel
 package import StratusPush
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 
@@ -193,14 +194,13 @@ package struct PushDesk: Sendable {
         _ target: PushTarget, _ principal: Principal, after: NewsPosition?,
         until deadline: MonotonicTime
     ) async throws -> News {
-        let ask = NewsAsk(
-            database: target.database, token: target.token, as: .device, after: after)
-        guard
-            case .news(let news) = try await self.partitions.plain.ask(
-                RecordQuery.Ask.news(ask), at: .database(target.database),
-                as: Caller(principal, until: deadline))
-        else { throw RouteError.otherKind }
-        return news
+        let ask = NewsAsk(target.database) {
+            $0.follower = .device
+            $0.token = target.token
+            $0.after = after
+        }
+        return try await self.partitions.plain.ask(
+            ask, at: .database(target.database), as: Caller(principal, until: deadline))
     }
 
     // MARK: Making

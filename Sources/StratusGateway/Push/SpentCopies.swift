@@ -2,6 +2,7 @@ import StratusCluster
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 
 /// A subscription that fires once, in a database in parts: the part that settles its notification
@@ -44,11 +45,8 @@ struct SpentCopies: Sendable {
     private func subscription(
         _ id: String, in part: DatabaseID, _ caller: Caller
     ) async throws -> Subscription? {
-        let ask = RecordQuery.Ask.subscriptions(part, isShared: false, names: [id])
-        guard
-            case .subscriptions(let found) = try await self.partitions.plain.ask(
-                ask, at: .database(part), as: caller)
-        else { throw RouteError.otherKind }
-        return found.first ?? nil
+        let ask = SubscriptionsAsk(part) { $0.names = [id] }
+        let answer = try await self.partitions.plain.ask(ask, at: .database(part), as: caller)
+        return answer.found.first ?? nil
     }
 }

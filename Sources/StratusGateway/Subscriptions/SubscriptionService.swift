@@ -2,6 +2,7 @@ import StratusCluster
 import StratusHTTP
 import StratusModel
 import StratusRecords
+import StratusRows
 
 /// Subscriptions of one user to one database: listed, looked up, saved and deleted.
 struct SubscriptionService: Sendable {
@@ -151,13 +152,12 @@ struct SubscriptionService: Sendable {
     }
 
     func found(_ ids: [String]?, in database: DatabaseID) async throws -> [Subscription?] {
-        guard
-            case .subscriptions(let found) = try await self.exchange.ask(
-                .subscriptions(
-                    database, isShared: self.exchange.isShared,
-                    names: ids), at: .database(database)),
-            ids == nil || found.count == ids?.count
-        else { throw RouteError.otherKind }
+        let ask = SubscriptionsAsk(database) {
+            $0.isShared = self.exchange.isShared
+            $0.names = ids
+        }
+        let found = try await self.exchange.ask(ask, at: .database(database)).found
+        guard ids == nil || found.count == ids?.count else { throw RouteError.otherKind }
         return found
     }
 

@@ -5,12 +5,19 @@ package enum WorkBound: Sendable, Hashable {
     case point(Int)
     /// A question that is answered in one piece.
     case single(Int)
+    /// A question that answers with what it has once its meter is spent: all of a meter, and a step
+    /// of so many units with which it may be passed.
+    case page(step: Int)
     /// An operation, which one entry carries out whole.
     case entry(Int)
+
+    /// The work after which a question that comes in pages ends its page.
+    package static let pageUnits = 10_000
 
     package var units: Int {
         switch self {
         case .point(let units), .single(let units), .entry(let units): units
+        case .page(let step): Self.pageUnits + step
         }
     }
 
@@ -19,6 +26,7 @@ package enum WorkBound: Sendable, Hashable {
         switch self {
         case .point: 250
         case .single: 1_000
+        case .page: Self.pageUnits + 4_000
         case .entry: 256_000
         }
     }

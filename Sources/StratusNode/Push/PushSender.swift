@@ -1,10 +1,12 @@
 import StratusAdmin
 import StratusCluster
+import StratusCoding
 import StratusGateway
 import StratusIdentity
 import StratusModel
 import StratusPush
 import StratusRecords
+import StratusRows
 import StratusRuntime
 
 /// Sends pushes for the partitions that this node leads: the shell around ``PushDispatcher`` and
@@ -143,12 +145,11 @@ actor PushSender {
     }
 
     private func scan(_ group: GroupID, _ number: UInt64, _ after: Bytes?) async {
-        let query = RecordQuery(
-            principal: Principal(kind: .system), .waitingDevices(WaitingDevicesAsk(after: after)))
+        let query = WaitingDevicesAsk { $0.after = after }.enveloped(
+            as: Principal(kind: .system))
         // What is applied here is near enough: what is applied later is news again.
-        let answer = await self.replicas.peek(query.enveloped(), in: group)
-        guard let answer,
-            case .waitingDevices(let found)? = try? RecordAnswer(decoding: answer.body)
+        let answer = await self.replicas.peek(query, in: group)
+        guard let answer, let found = try? WaitingDevicesAsk.answer(decoding: answer.body)
         else { return self.handle(.scanned(group, number: number, nil, next: nil)) }
         let waiting = found.followers.map { follower in
             PushDispatcher.Waiting(

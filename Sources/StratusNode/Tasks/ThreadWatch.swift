@@ -136,11 +136,6 @@ final class ThreadWatch: Sendable {
         case .databaseChanges(let ask): return "changes of \(Self.text(ask.database)) \(who)"
         case .judge(let ask): return "a batch of \(Self.text(ask.modify.database)) \(who)"
         case .use(let database): return "usage of \(Self.text(database)) \(who)"
-        case .subscriptions(let database, _, _):
-            return "subscriptions to \(Self.text(database)) \(who)"
-        case .waitingDevices: return "waiting devices \(who)"
-        case .audience(let ask): return "who hears of \(Self.text(ask.database)) \(who)"
-        case .news(let ask): return "news of \(Self.text(ask.database)) \(who)"
         case .schema(let container): return "the schema of \(container.container)"
         case .buckets(let ask): return "the buckets in use of \(Self.text(ask.database)) \(who)"
         case .keyValues(let ask): return "key values of \(Self.text(ask.database)) \(who)"

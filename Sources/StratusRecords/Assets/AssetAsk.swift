@@ -25,7 +25,9 @@ package struct AssetAsk: SingleQuestion, DatabaseQuestion, Equatable {
 
     /// - Returns: nil where the database has no such asset, or only records that are being purged
     ///   hold it.
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<StoredAsset?, RequestRefusal>
     {
         guard let row = try AssetRows.asset(self.asset, over: view),

@@ -29,7 +29,9 @@ package struct AssetRowsAsk: SingleQuestion, Equatable {
         try form.lay(&self.after)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<AssetRowFaults, RequestRefusal>
     {
         var place = self.after ?? AssetRowsPlace()

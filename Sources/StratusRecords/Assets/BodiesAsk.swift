@@ -22,7 +22,9 @@ package struct BodiesAsk: SingleQuestion, Equatable {
         try form.lay(&self.bodies, atMost: Self.countMax + 1)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<FoundBodies, RequestRefusal>
     {
         guard self.bodies.count <= Self.countMax else {

@@ -23,7 +23,9 @@ package struct DatabaseFilesAsk: SingleQuestion, DatabaseQuestion, Equatable {
         try form.lay(&self.after)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<DatabaseFiles, RequestRefusal>
     {
         var files = DatabaseFiles()

@@ -22,7 +22,9 @@ package struct LostFilesAsk: SingleQuestion, Equatable {
         try form.lay(&self.after)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<LostFiles, RequestRefusal>
     {
         var (place, lost) = (self.after ?? LostFilesPlace(), LostFiles())

@@ -66,10 +66,6 @@ extension RecordQuery: Levelled {
         case work = 9
         case judge = 10
         case use = 11
-        case subscriptions = 12
-        case news = 13
-        case waitingDevices = 14
-        case audience = 15
         case buckets = 16
         case keyValues = 17
         case keyValueDevices = 18
@@ -90,10 +86,6 @@ extension RecordQuery: Levelled {
         case .work: .work
         case .judge: .judge
         case .use: .use
-        case .subscriptions: .subscriptions
-        case .news: .news
-        case .waitingDevices: .waitingDevices
-        case .audience: .audience
         case .buckets: .buckets
         case .keyValues: .keyValues
         case .keyValueDevices: .keyValueDevices

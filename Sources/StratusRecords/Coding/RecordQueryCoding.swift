@@ -22,12 +22,9 @@ import StratusRows
 // of several parts are merged; varint schema version, and 1 number of this part after an 8. Schema:
 // a container, no database. Work: signed milliseconds, no database. Judge: varint schema version,
 // the types that the schema is to grow by, then a batch as in a command, without the words of long
-// texts. Subscriptions: flag shared, flag,
-// then a count of IDs. News: 1 follower, 16 token, flag and position, flag and 8 number of a poll,
-// flag waits. Waiting devices and held records: no database, flag and prefixed place, varint limit.
+// texts. Held records: no database, flag and prefixed place, varint limit.
 // Buckets: 1 count. Nothing more follows use, key-value devices, and jobs, which has no database
-// either. Documents: see `DocumentCoding.swift`; key values: `KeyValueCoding.swift`; audience:
-// `SubscriptionCoding.swift`.
+// either. Documents: see `DocumentCoding.swift`; key values: `KeyValueCoding.swift`.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -90,26 +87,6 @@ extension RecordQuery {
             modify.write(to: &writer)
         case .use(let database):
             writer.write(database)
-        case .subscriptions(let database, let isShared, let names):
-            writer.write(database)
-            writer.write(flag: isShared)
-            writer.write(flag: names != nil)
-            if let names { writer.write(texts: names) }
-        case .news(let ask):
-            writer.write(ask.database)
-            writer.write(ask.follower.rawValue)
-            writer.write(raw: ask.token)
-            writer.write(flag: ask.after != nil)
-            if let after = ask.after { writer.write(after) }
-            writer.write(flag: ask.poll != nil)
-            if let poll = ask.poll { writer.write(fixed: poll) }
-            writer.write(flag: ask.waits)
-        case .waitingDevices(let ask):
-            writer.write(flag: ask.after != nil)
-            if let after = ask.after { writer.write(prefixed: after) }
-            writer.write(count: max(0, ask.limit))
-        case .audience(let ask):
-            writer.write(ask)
         case .buckets(let ask):
             writer.write(ask.database)
             writer.write(UInt8(clamping: ask.count))
@@ -168,31 +145,10 @@ extension RecordQuery {
             guard modify.words.isEmpty else { throw DecodingError(.malformed, at: start) }
             ask = .judge(JudgeAsk(modify, schemaVersion: version, growth: growth))
         case .use: ask = .use(try reader.database())
-        case .subscriptions:
-            let database = try reader.database()
-            let isShared = try reader.flag()
-            ask = .subscriptions(
-                database, isShared: isShared, names: try reader.flag() ? try reader.texts() : nil)
-        case .news:
-            let database = try reader.database()
-            guard let follower = NewsFollower(rawValue: try reader.byte()) else {
-                throw DecodingError(.malformed, at: reader.offset - 1)
-            }
-            let token = try reader.token()
-            let after = try reader.flag() ? try reader.newsPosition() : nil
-            let poll = try reader.flag() ? try reader.fixed64() : nil
-            ask = .news(
-                NewsAsk(
-                    database: database, token: token, as: follower, after: after, poll: poll,
-                    waits: try reader.flag()))
-        case .waitingDevices:
-            let after = try reader.flag() ? try reader.prefixed() : nil
-            ask = .waitingDevices(WaitingDevicesAsk(after: after, limit: try reader.boundedInt()))
         case .zonePage:
             let database = try reader.database()
             let after = try reader.flag() ? try reader.text() : nil
             ask = .zonePage(database, after: after, limit: try reader.boundedInt())
-        case .audience: ask = .audience(try reader.audienceAsk())
         case .documents: ask = .documents(try reader.documentsAsk())
         case .buckets:
             let database = try reader.database()

@@ -27,7 +27,9 @@ package struct OlderFilesAsk: SingleQuestion, DatabaseQuestion, Equatable {
         try form.lay(&self.below)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<OlderFiles, RequestRefusal>
     {
         var page = OlderFiles()

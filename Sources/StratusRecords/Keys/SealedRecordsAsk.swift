@@ -31,7 +31,9 @@ package struct SealedRecordsAsk: SingleQuestion, DatabaseQuestion, Equatable {
         try form.lay(&self.below)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<SealedRecords, RequestRefusal>
     {
         var page = SealedRecords()

@@ -28,7 +28,9 @@ package struct WrappedKeysAsk: SingleQuestion, Equatable {
         try form.lay(&self.after)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<WrappedKeysPage, RequestRefusal>
     {
         let found = try view.rows(

@@ -21,11 +21,6 @@ package enum RecordAnswer: Sendable, Equatable {
     /// The refusal of each operation by itself; nil: it is not refused.
     case judged([RecordRefusal?])
     case use(StorageUse, zoneCount: UInt64, assets: AssetUse = .none)
-    /// All by ID; or in the order of the names, nil where there is none.
-    case subscriptions([Subscription?])
-    case news(News)
-    case waitingDevices(WaitingDevices)
-    case audience(Audience)
     case buckets(BucketsAnswer)
     case keyValues(KeyValuesPage)
     case keyValueDevices([KeyValueDevice])

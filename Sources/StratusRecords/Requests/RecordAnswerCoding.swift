@@ -21,11 +21,8 @@ import StratusQuery
 // page: flag placed; then count of places (two prefixed bytes: key, marker), count of records, flag and place; or count
 // of records, flag and prefixed marker, flag and zone summary, varint touches. Schema: flag and
 // schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of
-// operations, each a flag and a refusal. Subscriptions: count, each a flag and a subscription.
-// News: flag and the follower's position, position, flags more, pending, hit; then a subscription, flag
-// shared, text owner and an event, as in their rows. Use: varints records, bytes, custom zones.
-// Waiting devices: count, each database, text subscriber, 16 token, varint last event; flag and
-// prefixed place. Held records: varints records and bytes, flag and prefixed place.
+// operations, each a flag and a refusal. Use: varints records, bytes, custom zones. Held records:
+// varints records and bytes, flag and prefixed place.
 
 extension RecordAnswer {
     package func encoded() -> Bytes {
@@ -129,22 +126,6 @@ extension RecordAnswer {
             writer.bytes.write(use)
             writer.bytes.write(varint: zoneCount)
             writer.bytes.write(assets)
-        case .subscriptions(let found):
-            writer.begin(.subscriptions)
-            writer.bytes.write(count: found.count)
-            for subscription in found {
-                writer.bytes.write(flag: subscription != nil)
-                if let subscription { writer.bytes.write(subscription) }
-            }
-        case .news(let news):
-            writer.begin(.news)
-            writer.bytes.write(news)
-        case .waitingDevices(let waiting):
-            writer.begin(.waitingDevices)
-            writer.bytes.write(waiting)
-        case .audience(let audience):
-            writer.begin(.audience)
-            writer.bytes.write(audience)
         case .buckets(let answer):
             writer.begin(.buckets)
             writer.bytes.write(varint: answer.mask.raw)
@@ -218,15 +199,6 @@ extension RecordAnswer {
                     try reader.bytes.flag() ? try reader.bytes.recordRefusal() : nil)
             }
             self = .judged(refusals)
-        case .subscriptions:
-            var found: [Subscription?] = []
-            for _ in 0..<(try reader.bytes.count()) {
-                found.append(try reader.bytes.flag() ? try reader.bytes.subscription() : nil)
-            }
-            self = .subscriptions(found)
-        case .news: self = .news(try reader.bytes.news())
-        case .waitingDevices: self = .waitingDevices(try reader.bytes.waitingDevices())
-        case .audience: self = .audience(try reader.bytes.audience())
         case .use:
             let use = try reader.bytes.storageUse()
             let zoneCount = try reader.bytes.varint()

@@ -28,11 +28,11 @@ extension RecordQuery.Ask {
         case .judge(let ask): .reader(zone: ask.modify.zone)
         // Each name is looked at by itself: those that the caller may not see are not there.
         case .zones(_, names: .some): .everybody
-        case .zones(_, names: .none), .zonePage, .databaseChanges, .use, .subscriptions, .news,
-            .audience, .buckets, .keyValues, .keyValueDevices, .documents:
+        case .zones(_, names: .none), .zonePage, .databaseChanges, .use, .buckets, .keyValues,
+            .keyValueDevices, .documents:
             .owner
         // These ask on the way, and none of them speaks of a database.
-        case .schema, .jobs, .work, .waitingDevices, .heldRecords: .everybody
+        case .schema, .jobs, .work, .heldRecords: .everybody
         }
     }
 

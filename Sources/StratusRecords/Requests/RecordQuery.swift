@@ -24,14 +24,6 @@ package struct RecordQuery: Sendable, Equatable {
         case judge(JudgeAsk)
         /// The records and bytes that the database holds: for its owner and for administrators.
         case use(DatabaseID)
-        /// The caller's subscriptions. `names` nil: all of them.
-        case subscriptions(DatabaseID, isShared: Bool, names: [String]?)
-        /// The first notification that a follower has not taken.
-        case news(NewsAsk)
-        /// The devices of this partition that may have something to be told. For Stratus itself.
-        case waitingDevices(WaitingDevicesAsk)
-        /// Who would hear of a change. For Stratus itself.
-        case audience(AudienceAsk)
         /// The buckets of a private database that are in use, and its default zone.
         case buckets(BucketsAsk)
         case keyValues(KeyValuesAsk)

@@ -24,7 +24,9 @@ package struct ShareByLinkAsk: SingleQuestion, DatabaseQuestion, Equatable {
         try form.lay(&self.link)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<SharedLink?, RequestRefusal>
     {
         guard

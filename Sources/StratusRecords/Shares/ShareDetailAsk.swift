@@ -27,7 +27,9 @@ package struct ShareDetailAsk: SingleQuestion, DatabaseQuestion, Equatable {
         try form.lay(&self.recordName)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<ShareDetail?, RequestRefusal>
     {
         guard let zone = try state.liveZone(self.zone, of: self.database, over: view),

@@ -29,7 +29,9 @@ package struct SharedZonesAsk: SingleQuestion, DatabaseQuestion, Equatable {
         try form.lay(&self.limit)
     }
 
-    package func answer(in state: inout RecordState, to asker: Principal, over view: RowView)
+    package func answer(
+        in state: inout RecordState, to asker: Principal, _ cost: ReadCost, over view: RowView
+    )
         throws(StoreError) -> Result<SharedZones, RequestRefusal>
     {
         var page = SharedZones()

@@ -23,7 +23,8 @@ extension RecordState {
             return QueryAnswer(body: RecordAnswer.refused(Self.unreadable).encoded())
         }
         if let row = Self.questions.row(head.number) {
-            return try row.answer(&reader, to: head.principal, in: &self, over: rows)
+            let cost = ReadCost(meter, at: time?.now)
+            return try row.answer(&reader, to: head.principal, in: &self, cost, over: rows)
         }
         guard let query = try? RecordQuery(head, from: &reader) else {
             return QueryAnswer(body: RecordAnswer.refused(Self.unreadable).encoded())
@@ -62,21 +63,6 @@ extension RecordState {
         case .jobs:
             let isWaiting = try self.nextJob(over: rows) != nil
             return QueryAnswer(body: RecordAnswer.jobs(isWaiting: isWaiting).encoded())
-        case .subscriptions(let database, let isShared, let names):
-            let answer = try self.subscriptions(
-                of: database, isShared: isShared, names: names, query.principal, over: rows)
-            return QueryAnswer(body: answer.encoded())
-        case .news(let ask):
-            return QueryAnswer(
-                body: try self.news(
-                    ask, query.principal, at: time?.now, meter, over: rows
-                ).encoded())
-        case .waitingDevices(let ask):
-            let answer = try self.waitingDevices(ask, query.principal, over: rows)
-            return QueryAnswer(body: answer.encoded())
-        case .audience(let ask):
-            let answer = try self.audience(ask, query.principal, meter, over: rows)
-            return QueryAnswer(body: answer.encoded())
         case .buckets(let ask):
             return QueryAnswer(body: try self.buckets(ask, over: rows).encoded())
         case .keyValues(let ask):
@@ -314,14 +300,11 @@ extension RecordQuery {
         case .page(let ask): ask.database
         case .judge(let ask): ask.modify.database
         case .use(let database): database
-        case .subscriptions(let database, _, _): database
-        case .news(let ask): ask.database
-        case .audience(let ask): ask.database
         case .buckets(let ask): ask.database
         case .keyValues(let ask): ask.database
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
-        case .schema, .jobs, .work, .waitingDevices, .heldRecords: nil
+        case .schema, .jobs, .work, .heldRecords: nil
         }
     }
 }

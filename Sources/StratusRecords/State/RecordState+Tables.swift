@@ -15,7 +15,9 @@ extension RecordState: OperationState {
         .recordQuery, .of(KeyAsk.self), .of(SealedRecordsAsk.self), .of(OlderFilesAsk.self),
         .of(WrappedKeysAsk.self), .of(ShareByLinkAsk.self), .of(ShareDetailAsk.self),
         .of(SharedZonesAsk.self), .of(AssetAsk.self), .of(LostFilesAsk.self),
-        .of(DatabaseFilesAsk.self), .of(AssetRowsAsk.self), .of(BodiesAsk.self))
+        .of(DatabaseFilesAsk.self), .of(AssetRowsAsk.self), .of(BodiesAsk.self),
+        .of(SubscriptionsAsk.self), .of(NewsAsk.self), .of(WaitingDevicesAsk.self),
+        .of(AudienceAsk.self))
 
     package static var kind: Command.Kind { .records }
     package static var unreadable: RequestRefusal { RequestRefusal(.queryInvalid, "unreadable") }

@@ -115,12 +115,12 @@ struct NewsLook {
         let first = from.number + (from.subscription.isEmpty ? 1 : 0)
         let events = try self.rows.rows(
             .event, from: Keys.event(self.number, first),
-            to: Keys.event(self.number, self.end), limit: RecordState.newsEventCountMax,
-            sizeMax: RecordState.newsSizeMax)
+            to: Keys.event(self.number, self.end), limit: News.eventCountMax,
+            sizeMax: News.sizeMax)
         // An event holds its records' fields, so 256 of them may be megabytes.
         let isAll =
-            events.count < RecordState.newsEventCountMax
-            && events.reduce(0) { $0 + $1.row.count } < RecordState.newsSizeMax
+            events.count < News.eventCountMax
+            && events.reduce(0) { $0 + $1.row.count } < News.sizeMax
         for (place, (key, row)) in events.enumerated() {
             if place > 0, self.meter.isSpent {
                 self.news.hasMore = true

@@ -165,36 +165,6 @@ extension RecordState {
     }
 
     // MARK: Listing
-
-    /// All of one owner's, by ID; or those named, nil where there is none.
-    mutating func subscriptions(
-        of id: DatabaseID, isShared: Bool, names: [String]?, _ principal: Principal,
-        over rows: RowView
-    ) throws(StoreError) -> RecordAnswer {
-        guard !principal.userRecordName.isEmpty, !principal.userRecordName.utf8.contains(0) else {
-            return .refused(RequestRefusal(.accessDenied))
-        }
-        if let names, names.count > Self.operationCountMax {
-            return .refused(RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
-        }
-        guard let database = try self.cache.database(id, over: rows) else {
-            return .subscriptions(names?.map { _ in nil } ?? [])
-        }
-        let subscriber = principal.userRecordName
-        if let names {
-            var found: [Subscription?] = []
-            for name in names {
-                let key = Keys.subscription(
-                    database.number, isShared: isShared, of: subscriber, name)
-                found.append(try StoredRows.subscription(key, over: rows)?.subscription)
-            }
-            return .subscriptions(found)
-        }
-        return .subscriptions(
-            try StoredRows.subscriptions(
-                database.number, isShared: isShared, of: subscriber, over: rows
-            ).map(\.subscription))
-    }
 }
 
 /// One owner's subscriptions as one command changes them.

@@ -175,6 +175,7 @@ package enum NewsFollower: UInt8, Sendable, Hashable {
 /// Moves one follower of a database's news: a poll token or a device of one owner of subscriptions.
 package struct FollowNews: Sendable, Equatable {
     package static let tokenLength = 16
+    static let noToken = Bytes(repeating: 0, count: Self.tokenLength)
 
     package enum Step: Sendable, Equatable {
         /// The follower begins at the present. One that is there already stays where it is.
@@ -209,112 +210,6 @@ package struct FollowNews: Sendable, Equatable {
         self.token = token
         self.follower = step == .leave ? .device : follower
         self.step = step
-    }
-}
-
-/// Asks for the first notification that a follower has not taken, on behalf of its owner.
-package struct NewsAsk: Sendable, Equatable {
-    package var database: DatabaseID
-    package var token: Bytes
-    package var follower: NewsFollower
-    /// Where an earlier answer stopped looking; nil: at the follower.
-    package var after: NewsPosition?
-    /// A number of the poll that is to be answered; nil: no poll.
-    package var poll: UInt64?
-    /// Whether it waits for what another poll of its token was given and has not settled yet.
-    package var waits: Bool
-
-    package init(
-        database: DatabaseID, token: Bytes, as follower: NewsFollower = .poll,
-        after: NewsPosition? = nil, poll: UInt64? = nil, waits: Bool = false
-    ) {
-        self.database = database
-        self.token = token
-        self.follower = follower
-        self.after = after
-        self.poll = poll
-        self.waits = waits
-    }
-}
-
-/// Asks which devices of one partition may have something to be told. For Stratus itself.
-package struct WaitingDevicesAsk: Sendable, Equatable {
-    /// Where an earlier answer stopped; nil: at the beginning.
-    package var after: Bytes?
-    /// Followers that one answer looks at.
-    package var limit: Int
-
-    package init(after: Bytes? = nil, limit: Int = 500) {
-        self.after = after
-        self.limit = limit
-    }
-}
-
-/// An answer to a ``WaitingDevicesAsk``.
-package struct WaitingDevices: Sendable, Equatable {
-    /// A device that stands before the end of a database's events.
-    package struct Follower: Sendable, Hashable {
-        package var database: DatabaseID
-        package var subscriber: String
-        package var token: Bytes
-        /// The number of the database's last event.
-        package var through: UInt64
-
-        package init(database: DatabaseID, subscriber: String, token: Bytes, through: UInt64) {
-            self.database = database
-            self.subscriber = subscriber
-            self.token = token
-            self.through = through
-        }
-    }
-
-    package var followers: [Follower]
-    /// Where to go on; nil: all were looked at.
-    package var next: Bytes?
-
-    package init(followers: [Follower], next: Bytes? = nil) {
-        self.followers = followers
-        self.next = next
-    }
-}
-
-/// An answer to a ``NewsAsk``.
-package struct News: Sendable, Equatable {
-    /// One subscription that fires for one event.
-    package struct Hit: Sendable, Equatable {
-        package var subscription: Subscription
-        package var isShared: Bool
-        package var event: NewsEvent
-
-        package init(subscription: Subscription, isShared: Bool, event: NewsEvent) {
-            self.subscription = subscription
-            self.isShared = isShared
-            self.event = event
-        }
-
-        /// What a settlement says of a zone's change.
-        package var told: ChangeTag? {
-            if case .zone(_, let tag) = self.event { tag } else { nil }
-        }
-    }
-
-    /// Where the follower stands. Nil: nobody follows under this token.
-    package var follower: NewsPosition?
-    /// Everything through here was looked at; the hit's place if there is one.
-    package var position: NewsPosition
-    package var hit: Hit?
-    /// Whether there are events behind the position.
-    package var hasMore: Bool
-    /// Whether another poll was given what stands there, and has not settled it yet.
-    package var isPending = false
-
-    package init(
-        follower: NewsPosition?, position: NewsPosition, hit: Hit? = nil, hasMore: Bool = false
-    ) {
-        self.follower = follower
-        self.position = position
-        self.hit = hit
-        self.hasMore = hasMore
     }
 }
 

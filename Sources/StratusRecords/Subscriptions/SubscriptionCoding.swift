@@ -54,26 +54,8 @@ extension ByteWriter {
         }
     }
 
-    mutating func write(_ waiting: WaitingDevices) {
-        self.write(count: waiting.followers.count)
-        for follower in waiting.followers {
-            self.write(follower.database)
-            self.write(text: follower.subscriber)
-            self.write(raw: follower.token)
-            self.write(varint: follower.through)
-        }
-        self.write(flag: waiting.next != nil)
-        if let next = waiting.next { self.write(prefixed: next) }
-    }
-
-    mutating func write(_ news: News) {
-        self.write(flag: news.follower != nil)
-        if let follower = news.follower { self.write(follower) }
-        self.write(news.position)
-        self.write(flag: news.hasMore)
-        self.write(flag: news.isPending)
-        self.write(flag: news.hit != nil)
-        guard let hit = news.hit else { return }
+    /// Of an answer: an event's row does not name the owner of its zone.
+    mutating func write(_ hit: News.Hit) {
         self.write(hit.subscription)
         self.write(flag: hit.isShared)
         var owner = ""
@@ -124,39 +106,43 @@ extension ByteReader {
             omitted: omitted)
     }
 
-    mutating func news() throws(DecodingError) -> News {
-        let follower = try self.flag() ? try self.newsPosition() : nil
-        let position = try self.newsPosition()
-        let hasMore = try self.flag()
-        var news = News(follower: follower, position: position, hasMore: hasMore)
-        news.isPending = try self.flag()
-        guard try self.flag() else { return news }
+    mutating func newsHit() throws(DecodingError) -> News.Hit {
         let subscription = try self.subscription()
         let isShared = try self.flag()
         let owner = try self.text()
-        news.hit = News.Hit(
+        return News.Hit(
             subscription: subscription, isShared: isShared,
             event: try self.newsEvent(owner: owner))
-        return news
-    }
-
-    mutating func waitingDevices() throws(DecodingError) -> WaitingDevices {
-        var followers: [WaitingDevices.Follower] = []
-        for _ in 0..<(try self.count(minimumSize: 20)) {
-            let database = try self.database()
-            let subscriber = try self.text()
-            let token = try self.token()
-            followers.append(
-                WaitingDevices.Follower(
-                    database: database, subscriber: subscriber, token: token,
-                    through: try self.varint()))
-        }
-        return WaitingDevices(
-            followers: followers, next: try self.flag() ? try self.prefixed() : nil)
     }
 
     mutating func token() throws(DecodingError) -> Bytes {
         Bytes(try self.raw(FollowNews.tokenLength))
+    }
+}
+
+extension Form {
+    mutating func lay(_ position: inout NewsPosition) throws(Problem) {
+        try self.lay(
+            &position, by: { $0.write($1) },
+            { (reader) throws(DecodingError) in try reader.newsPosition() })
+    }
+
+    mutating func lay(_ position: inout NewsPosition?) throws(Problem) {
+        try self.lay(
+            &position,
+            by: { (writer, position) in
+                writer.write(flag: position != nil)
+                if let position { writer.write(position) }
+            },
+            { (reader) throws(DecodingError) in
+                try reader.flag() ? try reader.newsPosition() : nil
+            })
+    }
+
+    mutating func lay(token: inout Bytes) throws(Problem) {
+        try self.lay(
+            &token, by: { $0.write(raw: $1) },
+            { (reader) throws(DecodingError) in try reader.token() })
     }
 }
 

@@ -23,12 +23,25 @@ package protocol DatabaseQuestion<State>: PartitionQuestion {
     var database: DatabaseID { get set }
 }
 
-/// A question that is answered in one piece.
+/// A question that is answered in one piece, or with as much as its meter allows.
 package protocol SingleQuestion<State>: PartitionQuestion {
     associatedtype State
     associatedtype Answer
-    func answer(in state: inout State, to asker: Principal, over view: RowView)
+    /// - Parameter cost: what the answer takes is counted here.
+    func answer(in state: inout State, to asker: Principal, _ cost: ReadCost, over view: RowView)
         throws(StoreError) -> Result<Answer, State.Refusal>
+}
+
+/// What one answer takes, and the time at which it is given.
+package struct ReadCost {
+    package let meter: ReadMeter
+    /// Nil where the same rows must always give the same answer.
+    package let now: MonotonicTime?
+
+    package init(_ meter: ReadMeter, at now: MonotonicTime? = nil) {
+        self.meter = meter
+        self.now = now
+    }
 }
 
 /// A question about single rows, answered without the state and what it keeps.

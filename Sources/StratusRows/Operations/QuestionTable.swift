@@ -6,22 +6,23 @@ package struct QuestionTable<State: OperationState>: Sendable {
     package struct Row: Sendable {
         package let type: any PartitionQuestion<State>.Type
         fileprivate let answer:
-            @Sendable (inout ByteReader, Principal, inout State, RowView) throws(StoreError)
+            @Sendable (inout ByteReader, Principal, inout State, ReadCost, RowView)
+                throws(StoreError)
                 -> Bytes
 
         package static func of<Question: SingleQuestion>(_ type: Question.Type) -> Row
         where Question.State == State {
-            Row(type: type) { (reader, asker, state, view) throws(StoreError) in
+            Row(type: type) { (reader, asker, state, cost, view) throws(StoreError) in
                 try QuestionTable.answer(type, from: &reader, to: asker, over: view) {
                     (question) throws(StoreError) in
-                    try question.answer(in: &state, to: asker, over: view)
+                    try question.answer(in: &state, to: asker, cost, over: view)
                 }
             }
         }
 
         package static func of<Question: PointQuestion>(_ type: Question.Type) -> Row
         where Question.State == State {
-            Row(type: type) { (reader, asker, _, view) throws(StoreError) in
+            Row(type: type) { (reader, asker, _, _, view) throws(StoreError) in
                 try QuestionTable.answer(type, from: &reader, to: asker, over: view) {
                     (question) throws(StoreError) in
                     try question.answer(to: asker, over: PointReader(view))
@@ -58,7 +59,7 @@ package struct QuestionTable<State: OperationState>: Sendable {
             let fits =
                 switch type.bound {
                 case .point: type is any PointQuestion<State>.Type
-                case .single: type is any SingleQuestion<State>.Type
+                case .single, .page: type is any SingleQuestion<State>.Type
                 case .entry: false
                 }
             if !fits || !(1...type.bound.unitsMax).contains(type.bound.units) {
@@ -114,9 +115,9 @@ extension QuestionTable.Row {
     ///
     /// - Parameter reader: behind the head.
     package func answer(
-        _ reader: inout ByteReader, to asker: Principal, in state: inout State,
+        _ reader: inout ByteReader, to asker: Principal, in state: inout State, _ cost: ReadCost,
         over view: RowView
     ) throws(StoreError) -> QueryAnswer {
-        QueryAnswer(body: try self.answer(&reader, asker, &state, view))
+        QueryAnswer(body: try self.answer(&reader, asker, &state, cost, view))
     }
 }

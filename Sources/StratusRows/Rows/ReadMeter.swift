@@ -6,7 +6,7 @@ package import StratusModel
 /// it began: the cost of a page is its bound, and that of one step.
 package final class ReadMeter {
     /// The work, as ``ReadWork`` counts it, after which a read that comes in pages ends its page.
-    package static let pageTouchCountMax = 10_000
+    package static let pageTouchCountMax = WorkBound.pageUnits
 
     package private(set) var work = ReadWork()
     /// The work after which a page ends.

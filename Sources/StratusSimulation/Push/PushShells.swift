@@ -1,9 +1,11 @@
 import StratusCluster
+import StratusCoding
 import StratusConsensus
 import StratusDoubles
 import StratusModel
 import StratusPush
 import StratusRecords
+import StratusRows
 import StratusStorage
 
 /// The sender of one process, as a node has it: the real dispatcher and the real lanes, over
@@ -169,12 +171,13 @@ final class PushShells: ProcessPart, @unchecked Sendable {
     private func scan(_ group: GroupID, _ number: UInt64, _ after: Bytes?) async {
         await self.life.sleep(for: .milliseconds(self.push.draw(4)))
         guard !self.life.isGone else { return }
-        let query = RecordQuery(
-            principal: RecordWorld.system,
-            .waitingDevices(WaitingDevicesAsk(after: after, limit: 1 + self.push.draw(4))))
-        let answer = try? self.life.node.partitions[group]?.store.answer(query.enveloped())
-        guard let answer,
-            case .waitingDevices(let found)? = try? RecordAnswer(decoding: answer.body)
+        let ask = WaitingDevicesAsk {
+            $0.after = after
+            $0.limit = UInt32(1 + self.push.draw(4))
+        }
+        let query = ask.enveloped(as: RecordWorld.system)
+        let answer = try? self.life.node.partitions[group]?.store.answer(query)
+        guard let answer, let found = try? WaitingDevicesAsk.answer(decoding: answer.body)
         else { return self.handle(.scanned(group, number: number, nil, next: nil)) }
         let waiting = found.followers.map { follower in
             PushDispatcher.Waiting(
@@ -283,18 +286,21 @@ final class PushShells: ProcessPart, @unchecked Sendable {
             let start = self.push.ledgers[group]?.start(
                 of: name, applied: self.life.simulation.appliedByLeaders(of: group))
         else { return nil }
-        let ask = RecordQuery.Ask.news(
-            NewsAsk(database: name.database, token: name.token, as: follower, after: after))
-        let answer: RecordAnswer?
+        let ask = NewsAsk(name.database) {
+            $0.follower = follower
+            $0.token = name.token
+            $0.after = after
+        }
+        let answer: News?
         if self.push.bugs.contains(.newsOfDeposed),
             let peeked = try? self.life.node.partitions[group]?.store.answer(
-                RecordQuery(principal: principal, ask).enveloped())
+                ask.enveloped(as: principal))
         {
-            answer = try? RecordAnswer(decoding: peeked.body)
+            answer = try? NewsAsk.answer(decoding: peeked.body)
         } else {
             answer = try? await self.partitions.ask(ask, at: .group(group), as: Caller(principal))
         }
-        guard !self.life.isGone, case .news(let news)? = answer else { return nil }
+        guard !self.life.isGone, let news = answer else { return nil }
         self.push.count("looks")
         let problem = self.push.ledgers[group]?.problem(news, of: name, principal, since: start)
         if let problem {

@@ -6,6 +6,7 @@ import StratusIdentity
 import StratusModel
 import StratusPush
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Testing
@@ -156,14 +157,11 @@ import Testing
         func holders(_ id: String) async throws -> [DatabaseID] {
             var found: [DatabaseID] = []
             for part in self.parts {
-                let query = RecordQuery(
-                    principal: Principal(kind: .user, userRecordName: self.owner),
-                    .subscriptions(part, isShared: false, names: [id]))
+                let query = SubscriptionsAsk(part) { $0.names = [id] }.enveloped(
+                    as: Principal(kind: .user, userRecordName: self.owner))
                 let answer = try await self.town.router.read(
-                    query.enveloped(), at: .database(part), deadline: self.deadline)
-                if case .subscriptions(let held) = try RecordAnswer(decoding: answer.body),
-                    held.first ?? nil != nil
-                {
+                    query, at: .database(part), deadline: self.deadline)
+                if try SubscriptionsAsk.answer(decoding: answer.body).found.first ?? nil != nil {
                     found.append(part)
                 }
             }

@@ -5,6 +5,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import Synchronization
 import Testing
@@ -511,16 +512,14 @@ import Testing
         }
         _ = try await archive.erase(ann, settling: .zero)
         let left = try await town.router.read(
-            RecordQuery(
-                principal: Principal(kind: .user, userRecordName: town.recordName(ann)),
-                .subscriptions(
-                    DatabaseID(container: Neighbourhood.container, scope: .public, owner: ""),
-                    isShared: false, names: nil)
-            ).enveloped(),
+            SubscriptionsAsk(
+                DatabaseID(container: Neighbourhood.container, scope: .public, owner: "")
+            ) { _ in }.enveloped(
+                as: Principal(kind: .user, userRecordName: town.recordName(ann))),
             at: .database(
                 DatabaseID(container: Neighbourhood.container, scope: .public, owner: "")),
             deadline: town.world.now)
-        #expect(try RecordAnswer(decoding: left.body) == .subscriptions([]))
+        #expect(try SubscriptionsAsk.answer(decoding: left.body).found == [])
     }
 
     @Test func `an unknown token is not answered at once, and a broken one neither`() async throws {

@@ -5,6 +5,7 @@ import StratusIdentity
 import StratusModel
 import StratusPush
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 import Testing
@@ -71,13 +72,10 @@ import Testing
             let database = DatabaseID(
                 container: self.container, scope: scope,
                 owner: scope == .private ? (user ?? "") : "")
-            let query = RecordQuery(
-                principal: Principal(kind: .system), .waitingDevices(WaitingDevicesAsk()))
+            let query = WaitingDevicesAsk().enveloped(as: Principal(kind: .system))
             let answer = try await self.wire.router.read(
-                query.enveloped(), at: .database(database), deadline: self.deadline)
-            guard case .waitingDevices(let found) = try RecordAnswer(decoding: answer.body) else {
-                return []
-            }
+                query, at: .database(database), deadline: self.deadline)
+            let found = try WaitingDevicesAsk.answer(decoding: answer.body)
             return found.followers.map {
                 PushTarget(
                     group: GroupID(1), database: $0.database, subscriber: $0.subscriber,

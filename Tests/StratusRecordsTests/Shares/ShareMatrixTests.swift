@@ -118,11 +118,9 @@ import Testing
         case .databaseChanges:
             return (.owner, .databaseChanges(DatabaseChangesAsk(database: database)))
         case .use: return (.owner, .use(database))
-        case .subscriptions:
-            return (.owner, .subscriptions(database, isShared: false, names: nil))
         case .keyValueDevices: return (.owner, .keyValueDevices(database))
         // Their forms are those of the goldens, by the need that the list of needs has.
-        case .schema, .jobs, .work, .news, .waitingDevices, .audience, .buckets,
+        case .schema, .jobs, .work, .buckets,
             .keyValues, .documents, .heldRecords:
             return nil
         }
@@ -212,6 +210,8 @@ import Testing
         "NoteSharedZone": .system, "PinAsset": .owner, "HoldAssets": .owner, "LoseBody": .system,
         "FindBody": .system, "ReplaceBody": .system, "AssetAsk": .system, "LostFilesAsk": .system,
         "DatabaseFilesAsk": .system, "AssetRowsAsk": .system, "BodiesAsk": .system,
+        "SubscriptionsAsk": .owner, "NewsAsk": .owner, "WaitingDevicesAsk": .system,
+        "AudienceAsk": .owner,
     ]
 
     private static func ask<Question: PartitionQuestion>(

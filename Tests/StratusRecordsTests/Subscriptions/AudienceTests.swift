@@ -1,4 +1,6 @@
+import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -11,14 +13,14 @@ import Testing
         _ own: Own, _ record: String, zone: String = "Shelves",
         _ reason: Subscription.Reasons = .updated
     ) throws -> Audience {
-        let answer = try own.bench.ask(
-            .audience(
-                AudienceAsk(
-                    database: own.database,
-                    change: AudienceAsk.Change(zone: zone, record: record, reason: reason))),
-            as: own.principal)
-        guard case .audience(let audience) = answer else { throw BenchError("\(answer)") }
-        return audience
+        try own.ask(
+            AudienceAsk(own.database) {
+                $0.change = AudienceAsk.Change {
+                    $0.zone = zone
+                    $0.record = record
+                    $0.reason = reason
+                }
+            })
     }
 
     @Test func `each subscription says why it does not fire`() throws {

@@ -1,4 +1,6 @@
+import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -10,12 +12,13 @@ import Testing
     private static func token(_ number: UInt8) -> Bytes { Bytes(repeating: number, count: 16) }
 
     private func waiting(
-        _ own: Own, after: Bytes? = nil, limit: Int = 500
+        _ own: Own, after: Bytes? = nil, limit: UInt32 = 300
     ) throws -> WaitingDevices {
-        let answer = try own.bench.ask(
-            .waitingDevices(WaitingDevicesAsk(after: after, limit: limit)), as: Bench.system)
-        guard case .waitingDevices(let waiting) = answer else { throw BenchError("\(answer)") }
-        return waiting
+        let ask = WaitingDevicesAsk {
+            $0.after = after
+            $0.limit = limit
+        }
+        return try own.bench.ask(ask, as: Bench.system).get()
     }
 
     @Test func `a device waits from the first event it has not been told until it is`() throws {
@@ -28,9 +31,12 @@ import Testing
         let last = try #require(try self.waiting(own).followers.first)
         #expect(
             last
-                == WaitingDevices.Follower(
-                    database: Bench.privateDatabase, subscriber: Bench.owner,
-                    token: Self.token(1), through: last.through))
+                == WaitingDevices.Follower {
+                    $0.database = Bench.privateDatabase
+                    $0.subscriber = Bench.owner
+                    $0.token = Self.token(1)
+                    $0.through = last.through
+                })
         // Nothing that it has not seen is skipped, and nothing is told to a poll token of its name.
         #expect(try own.news(token: Self.token(1)).follower == nil)
         for name in ["a", "b"] {
@@ -83,7 +89,7 @@ import Testing
             in: ZoneID.defaultName, of: Bench.publicDatabase, .create("b"))
         let all = try self.waiting(own).followers
         #expect(all.count == 10)
-        for limit in 1...11 {
+        for limit in 1...11 as ClosedRange<UInt32> {
             var found: [WaitingDevices.Follower] = []
             var after: Bytes?
             for _ in 0..<20 {
@@ -121,10 +127,9 @@ import Testing
 
     @Test func `nobody but Stratus itself asks which devices wait`() throws {
         let own = try Own()
-        for principal in [Bench.user, Principal(kind: .administrator)] {
-            let answer = try own.bench.ask(
-                .waitingDevices(WaitingDevicesAsk()), as: principal)
-            #expect(answer == .refused(RequestRefusal(.accessDenied)))
+        for principal in [Bench.user, Principal(kind: .serverKey)] {
+            let answer = try own.bench.ask(WaitingDevicesAsk(), as: principal)
+            #expect(answer == .failure(RequestRefusal(.accessDenied)))
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import StratusCoding
 import StratusDoubles
 import StratusModel
 import StratusRows
@@ -34,17 +35,16 @@ import Testing
 
         private mutating func look(waits: Bool) throws -> News {
             let now = self.now
-            let ask = NewsAsk(
-                database: self.own.database, token: SubscriptionBench.token, poll: self.polls,
-                waits: waits)
-            let query = RecordQuery(principal: self.own.principal, .news(ask)).enveloped()
+            let ask = NewsAsk(self.own.database) {
+                $0.token = SubscriptionBench.token
+                $0.poll = self.polls
+                $0.waits = waits
+            }
+            let query = ask.enveloped(as: self.own.principal)
             let answer = try self.own.bench.state.answer(
                 query, within: ReadTime(until: now + .seconds(1), clock: { now }),
                 over: self.own.bench.rows.view)
-            guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
-                throw BenchError("no news")
-            }
-            return news
+            return try NewsAsk.answer(decoding: answer.body)
         }
 
         /// One poll, as the gateway asks. `isCut`: its client goes away before it has the answer.

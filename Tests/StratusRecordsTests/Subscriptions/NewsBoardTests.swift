@@ -1,4 +1,5 @@
 import Foundation
+import StratusCoding
 import StratusModel
 import StratusRows
 import Testing
@@ -270,13 +271,13 @@ struct BoardRun {
     private mutating func ask(
         _ token: Bytes, _ after: NewsPosition?, within bound: Int
     ) throws -> News {
-        let ask = NewsAsk(database: self.own.database, token: token, after: after)
-        let query = RecordQuery(principal: self.own.principal, .news(ask)).enveloped()
+        let ask = NewsAsk(self.own.database) {
+            $0.token = token
+            $0.after = after
+        }
+        let query = ask.enveloped(as: self.own.principal)
         let answer = try self.own.bench.state.answer(
             query, within: nil, ReadMeter(touchCountMax: bound), over: self.own.bench.rows.view)
-        guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
-            throw BenchError("no news")
-        }
-        return news
+        return try NewsAsk.answer(decoding: answer.body)
     }
 }

@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusModel
 import StratusRows
 import Testing
@@ -63,13 +64,13 @@ import Testing
     ) throws -> (news: News, work: ReadWork) {
         let meter = ReadMeter(touchCountMax: bound)
         var state = own.bench.state
-        let ask = NewsAsk(database: own.database, token: token, after: after)
-        let query = RecordQuery(principal: own.principal, .news(ask)).enveloped()
-        let answer = try state.answer(query, within: nil, meter, over: own.bench.rows.view)
-        guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
-            throw BenchError("no news")
+        let ask = NewsAsk(own.database) {
+            $0.token = token
+            $0.after = after
         }
-        return (news, meter.work)
+        let query = ask.enveloped(as: own.principal)
+        let answer = try state.answer(query, within: nil, meter, over: own.bench.rows.view)
+        return (try NewsAsk.answer(decoding: answer.body), meter.work)
     }
 
     /// Saves subscriptions until one is too many.
@@ -248,13 +249,10 @@ import Testing
         var positions: Set<NewsPosition> = []
         let costs = try tokens.map { token in
             let meter = ReadMeter(touchCountMax: Self.unbounded)
-            let ask = NewsAsk(database: own.database, token: token)
+            let ask = NewsAsk(own.database) { $0.token = token }
             let answer = try own.bench.state.answer(
-                RecordQuery(principal: own.principal, .news(ask)).enveloped(), within: nil, meter,
-                over: own.bench.rows.view)
-            guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
-                throw BenchError("no news")
-            }
+                ask.enveloped(as: own.principal), within: nil, meter, over: own.bench.rows.view)
+            let news = try NewsAsk.answer(decoding: answer.body)
             positions.insert(news.position)
             #expect(news.hit == nil && !news.hasMore)
             return meter.work.touchCount

@@ -72,10 +72,7 @@ struct SubscriptionBench {
     }
 
     func list() throws -> [Subscription?] {
-        let answer = try self.bench.ask(
-            .subscriptions(self.database, isShared: false, names: nil), as: self.principal)
-        guard case .subscriptions(let found) = answer else { throw BenchError("\(answer)") }
-        return found
+        try self.ask(SubscriptionsAsk(self.database) { _ in }).found
     }
 
     mutating func follow(token: Bytes = Self.token, as follower: NewsFollower = .poll) throws {
@@ -89,12 +86,18 @@ struct SubscriptionBench {
     func news(
         token: Bytes = Self.token, as follower: NewsFollower = .poll, after: NewsPosition? = nil
     ) throws -> News {
-        let answer = try self.bench.ask(
-            .news(
-                NewsAsk(database: self.database, token: token, as: follower, after: after)),
-            as: self.principal)
-        guard case .news(let news) = answer else { throw BenchError("\(answer)") }
-        return news
+        try self.ask(
+            NewsAsk(self.database) {
+                $0.follower = follower
+                $0.token = token
+                $0.after = after
+            })
+    }
+
+    func ask<Question: PartitionQuestion>(_ question: Question) throws -> Question.Answer {
+        let result = try self.bench.ask(question, as: self.principal)
+        guard case .success(let answer) = result else { throw BenchError("\(result)") }
+        return answer
     }
 
     mutating func settle(
