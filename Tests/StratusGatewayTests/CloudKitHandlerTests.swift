@@ -4,6 +4,7 @@ import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusRuntime
 import Synchronization
@@ -460,6 +461,35 @@ import Testing
                 try await caller.acting(as: .other("new" + name)).query(["recordType": "Book"])
                     == [])
         }
+    }
+
+    @Test func `a field that has changed its type is saved by the newest schema at once`()
+        async throws
+    {
+        let wire = InProcess()
+        let container = try await wire.makeContainer()
+        let caller = Caller(wire: wire, container: container)
+        let place = ContainerReference(container: container, environment: .development)
+        let note: JSON = ["value": ["one"]]
+        let old = try await caller.acting(as: .other("ada")).modify([
+            Operation.create("a", ["note": note])
+        ])
+        expectItem(old[0], failed: "BAD_REQUEST")
+        // The gateway still holds the schema where the note is a text.
+        for (version, line) in [(2, ""), (3, "note LIST<STRING>,")] as [(UInt64, String)] {
+            var schema = try SchemaText.read(
+                Library.schema.replacing("note            STRING,", with: line))
+            schema.version = version
+            let command = RecordCommand.schema(.install(schema)).enveloped(
+                container: place, identity: wire.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+            _ = try await wire.router.submit(
+                command, to: .container(place), deadline: wire.world.now)
+        }
+        let new = try await caller.acting(as: .other("tom")).modify([
+            Operation.create("a", ["note": note])
+        ])
+        #expect(new[0]["fields"]["note"]["value"] == ["one"], "\(new)")
     }
 }
 

@@ -72,6 +72,7 @@ enum PersonPages {
             guard let address = EmailAddress(text) else {
                 throw AdminRefusal.bad("'\(text)' is not an e-mail address")
             }
+            try UserPages.requireMailable(address)
             switch try await exchange.accounts.move(id, to: address) {
             case .done: break
             case .noAccount: throw AdminRefusal.missing("user")

@@ -62,6 +62,7 @@ enum UserPages {
         guard let email = body.email.flatMap({ EmailAddress($0) }) else {
             throw AdminRefusal.bad("'email' is missing or is not an e-mail address")
         }
+        try Self.requireMailable(email)
         let password = body.password
         if let password, !Directory.passwordLength.contains(password.utf8.count) {
             throw AdminRefusal.bad(
@@ -87,6 +88,15 @@ enum UserPages {
             throw AdminRefusal(
                 503, .tryAgainLater, "too many passwords are being hashed: try again in a moment"
             )
+        }
+    }
+
+    /// Refuses an address that no invitation and no new password could be sent to.
+    static func requireMailable(_ address: EmailAddress) throws(AdminRefusal) {
+        guard address.isMailable else {
+            throw .bad(
+                "no e-mail can be sent to '\(address.text)': an address has ASCII characters "
+                    + "without spaces, quotes and any of < > ( ) [ ] \\ , ; :")
         }
     }
 

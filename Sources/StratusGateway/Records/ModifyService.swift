@@ -251,12 +251,12 @@ struct ModifyService: Sendable {
             var compiled = request.operations.map { compiler.compile($0) }
             for (position, error) in refused { compiled[position] = .failure(error) }
             let missing = compiler.missing.filter { refused[$0.operation] == nil }
-            if missing.isEmpty {
+            if missing.isEmpty, isFresh || !compiler.hasMisfit {
                 return CompiledBatch(
                     operations: compiled, schema: compiler.schema, sealer: sealer)
             }
             if !isFresh {
-                // The schema in memory may be older than what somebody just made.
+                // The schema in memory may be older than what somebody just made or changed.
                 isFresh = true
             } else if self.exchange.kernel.settings.growsSchema(
                 in: self.exchange.route.container.environment),

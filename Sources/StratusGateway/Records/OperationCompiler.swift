@@ -19,6 +19,9 @@ struct OperationCompiler {
     /// The types and fields that would have to be added to the schema, and the operations that need
     /// them, in their order.
     private(set) var missing: [(operation: Int, type: RecordType)] = []
+    /// Whether a value does not fit the type that the schema gives its field: a newer schema may
+    /// give it another.
+    private(set) var hasMisfit = false
     private var operationCount = 0
 
     init(
@@ -52,6 +55,7 @@ struct OperationCompiler {
                     fields: fields, clearedFields: cleared, parent: operation.parent,
                     drawnShortGUID: operation.drawnGUID.flatMap { self.links?.link(drawn: $0) }))
         } catch {
+            self.hasMisfit = self.hasMisfit || error.isMisfit
             return .failure(ClientError(error))
         }
     }

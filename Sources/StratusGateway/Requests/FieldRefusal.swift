@@ -26,4 +26,14 @@ package enum FieldRefusal: Error, Sendable, Hashable {
     case assetsUnavailable(field: String)
     /// The receipt was altered, has expired, or is another user's or database's.
     case receiptUnknown(field: String)
+
+    /// Whether the value would be taken if the schema gave its field another type.
+    var isMisfit: Bool {
+        switch self {
+        case .wrongShape, .unexpectedList, .contradiction, .notEncrypted, .encryptedInPublic: true
+        case .noDictionary, .nameInvalid, .unknownTag, .undecidable, .notDefined, .typeNeeded,
+            .encryptionUnavailable, .assetsUnavailable, .receiptUnknown:
+            false
+        }
+    }
 }

@@ -129,7 +129,7 @@ import WireScenarios
             #"{"email":"ann@example.org","givenName":"Ann","familyName":"Bee","isDiscoverable":true}"#
         ),
         ("POST", "/v1/users", #"{"email":"ann@example.org"}"#),
-        ("POST", "/v1/users", #"{"email":7}"#),
+        ("POST", "/v1/users", #"{"email":7}"#), ("POST", "/v1/users", #"{"email":"a>b@c.d"}"#),
         ("POST", "/v1/users", #"{"email":"b@example.org","password":"x"}"#),
         ("POST", "/v1/users", "["),
         ("GET", "/v1/users", ""), ("POST", user + "/sign-in", named), ("GET", user, ""),
@@ -139,6 +139,7 @@ import WireScenarios
         ("POST", "/v1/users", #"{"email":"ann@example.org","unverified":true}"#),
         ("POST", "/v1/users/b%40example.org/change", #"{"email":"Ann@example.org"}"#),
         ("POST", "/v1/users/b%40example.org/change", #"{"email":"nobody"}"#),
+        ("POST", "/v1/users/b%40example.org/change", #"{"email":"zoë@example.org"}"#),
         ("DELETE", user, ""),
         ("POST", "/v1/users/b%40example.org/change", #"{"email":"ann@example.org"}"#),
         ("GET", "/v1/users?limit=1", ""), ("GET", "/v1/users?limit=0", ""),

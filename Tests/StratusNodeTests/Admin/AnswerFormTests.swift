@@ -1,6 +1,8 @@
+import Foundation
 import StratusAdminModel
 import StratusCommandLine
 import StratusHTTP
+import StratusLoad
 import StratusModel
 import Synchronization
 import Testing
@@ -132,7 +134,8 @@ import Testing
     }
 
     /// An example says more than a list of options. Each is understood as it stands.
-    @Test func `every command has an example that the parser takes`() {
+    @Test(arguments: [ControlProgram.definition, LoadProgram.definition])
+    func `every command has an example that the parser takes`(program: CommandDefinition) {
         func leaves(_ definition: CommandDefinition, _ path: [String])
             -> [(path: [String], definition: CommandDefinition)]
         {
@@ -141,13 +144,11 @@ import Testing
                 : definition.subcommands.flatMap { leaves($0, path + [$0.name]) }
         }
         let parser = CommandLineParser(
-            ControlProgram.definition,
+            program,
             variables: ["STRATUSCTL_CONTAINER": "iCloud.a", "STRATUSCTL_ENVIRONMENT": "production"])
-        for (path, definition) in ControlProgram.definition.subcommands.flatMap({
-            leaves($0, [$0.name])
-        }) {
+        for (path, definition) in program.subcommands.flatMap({ leaves($0, [$0.name]) }) {
             #expect(!definition.examples.isEmpty, "\(path)")
-            for example in definition.examples where example.command.hasPrefix("stratusctl") {
+            for example in definition.examples where example.command.hasPrefix(program.name) {
                 let words = example.command.prefix { $0 != ">" && $0 != "|" }
                     .replacing("'", with: "").split(separator: " ").dropFirst().map(String.init)
                 guard case .run(let invocation) = parser.parse(words) else {
@@ -157,6 +158,38 @@ import Testing
                 #expect(invocation.path == path, "\(example.command)")
             }
         }
+    }
+
+    /// Prints of its own: the value alone, the schema's text, the archive's lines, and nothing.
+    private static let bare: [[String]] = [
+        ["key-value", "get"], ["schema", "export"], ["user", "export"],
+        ["container", "brand", "clear"],
+    ]
+
+    /// A container has two environments: an answer that names neither may be about the wrong one.
+    @Test func `every command about a container says which, and which environment`() throws {
+        var count = 0
+        for one in ControlGoldenTests.cases where one.words.contains("--container") {
+            let text = try String(
+                contentsOf: ControlGoldenTests.place(of: one.name), encoding: .utf8)
+            let runs = text.split(separator: "\n\n$ ")
+            try #require(runs.count == 2, "\(one.name)")
+            let (words, json) = (runs[0], runs[1].split(separator: "-- prints\n").last ?? "")
+            // What is refused before a place is settled on is about none.
+            if words.hasSuffix("-- ends with 64\n") || words.hasSuffix("-- ends with 64") {
+                continue
+            }
+            count += 1
+            #expect(words.contains("\ncontainer iCloud.a, environment "), "\(one.name)")
+            if Self.bare.contains(where: { one.words.starts(with: $0) }) { continue }
+            for line in json.split(separator: "\n").prefix(while: { !$0.hasPrefix("-- ") })
+            where !line.hasPrefix(#"{"error":"#) {
+                #expect(
+                    line.contains(#""container":"#) && line.contains(#""environment":"#),
+                    "\(one.name): \(line)")
+            }
+        }
+        #expect(count > 50)
     }
 
     /// A command without a case would change unseen.
