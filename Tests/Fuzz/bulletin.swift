@@ -28,6 +28,7 @@ public func fuzzBulletin(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     check(bytes, News.self)
     check(bytes, WaitingDevices.self)
     check(bytes, Audience.self)
+    check(bytes, AudienceAsk.self)
     check(bytes, FoundSubscriptions.self)
     if let event = try? NewsEvent(decoding: bytes, owner: "_o") { tell(event) }
     hold(bytes)
