@@ -1,10 +1,12 @@
 package import StratusModel
+package import StratusRuntime
 import Synchronization
 
 /// The memory that uploads and downloads of a node may take together: `assets.bufferSizeMax`.
 ///
-/// One user has an eighth of it at most, so that nobody keeps the others waiting. A transfer that
-/// finds no room is not read from until there is some.
+/// One user has an eighth of it at most, so that nobody keeps the others waiting. A quarter of it is
+/// kept for containers that have less than that. A transfer that finds no room is not read from
+/// until there is some.
 package final class TransferBuffers: Sendable {
     /// The memory of an upload: four sealed chunks, and what is gathered and sealed of the next.
     package static let uploadSize = 6 * Int(AssetLimits.chunkSizeDefault)
@@ -16,35 +18,35 @@ package final class TransferBuffers: Sendable {
     /// The part that one user may take.
     private static let userPart = 8
 
-    private struct State {
-        var size = 0
-        var byUser: [String: Int] = [:]
-    }
+    /// The part that is sure to one container, and kept for those that have less.
+    private static let containerPart = 4
 
-    private let sizeMax: Int
-    private let state = Mutex(State())
+    private let bounds: PlaceBounds
+    /// A place is a byte.
+    private let places = Mutex(Places())
 
     /// - Parameter sizeMax: less than eight transfers' worth counts as that much.
     package init(_ sizeMax: ByteCount) {
-        self.sizeMax = max(sizeMax.raw, Self.userPart * Self.uploadSize)
+        let total = max(sizeMax.raw, Self.userPart * Self.uploadSize)
+        self.bounds = PlaceBounds(
+            total: total, containerPart: Self.containerPart, share: total / Self.userPart,
+            most: total / Self.userPart, kept: total / Self.containerPart)
     }
 
     /// Bytes taken now.
-    package var size: Int { self.state.withLock { $0.size } }
+    package var size: Int { self.places.withLock { $0.size } }
 
     /// A part of the memory, given back with the last reference to it.
     package final class Share: Sendable {
-        private let user: String
-        private let size: Int
+        private let place: UInt64
         private let buffers: TransferBuffers
 
-        fileprivate init(_ size: Int, of buffers: TransferBuffers, for user: String) {
-            self.size = size
+        fileprivate init(_ place: UInt64, of buffers: TransferBuffers) {
+            self.place = place
             self.buffers = buffers
-            self.user = user
         }
 
-        deinit { self.buffers.give(self.size, by: self.user) }
+        deinit { self.buffers.places.withLock { $0.leave(self.place) } }
     }
 
     /// The memory that the upload of a body takes; nil stands for a body of unknown size.
@@ -54,22 +56,16 @@ package final class TransferBuffers: Sendable {
     }
 
     /// Nil: there is no room now.
-    package func share(_ size: Int, for user: String) -> Share? {
-        let isTaken = self.state.withLock { state in
-            let own = state.byUser[user] ?? 0
-            guard state.size + size <= self.sizeMax,
-                own + size <= self.sizeMax / Self.userPart
-            else { return false }
-            state.size += size
-            state.byUser[user] = own + size
-            return true
+    package func share(_ size: Int, for user: PlaceHolder) -> Share? {
+        let entrance = self.places.withLock {
+            try? $0.enter(user, size: max(1, size), within: self.bounds)
         }
-        return isTaken ? Share(size, of: self, for: user) : nil
+        return entrance.map { Share($0.number, of: self) }
     }
 
     /// Waits until there is room. Nil: there was none for ten seconds, or the task was cancelled.
     package func wait(
-        for size: Int, of user: String, now: @Sendable () -> MonotonicTime,
+        for size: Int, of user: PlaceHolder, now: @Sendable () -> MonotonicTime,
         sleep: @Sendable (Duration) async -> Void
     ) async -> Share? {
         let end = now() + Self.patience
@@ -77,14 +73,6 @@ package final class TransferBuffers: Sendable {
             if let share = self.share(size, for: user) { return share }
             guard now() < end, !Task.isCancelled else { return nil }
             await sleep(Self.lookInterval)
-        }
-    }
-
-    private func give(_ size: Int, by user: String) {
-        self.state.withLock { state in
-            state.size -= size
-            let rest = (state.byUser[user] ?? 0) - size
-            state.byUser[user] = rest > 0 ? rest : nil
         }
     }
 }

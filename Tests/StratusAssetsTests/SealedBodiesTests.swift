@@ -201,19 +201,25 @@ import Testing
     @Test func `A-33 memory for transfers is bounded, for each user and for all`() async {
         let buffers = TransferBuffers(.mebibytes(64))
         var shares: [TransferBuffers.Share] = []
-        while let share = buffers.share(TransferBuffers.uploadSize, for: "a") {
-            shares.append(share)
-        }
-        #expect(shares.count == 5)
-        for user in 0..<100 {
-            while let share = buffers.share(TransferBuffers.uploadSize, for: "\(user)") {
+        func fill(_ container: String, _ user: String) -> Int {
+            let holder = PlaceHolder(
+                ContainerReference(container: container, environment: .production), user)
+            let before = shares.count
+            while let share = buffers.share(TransferBuffers.uploadSize, for: holder) {
                 shares.append(share)
             }
+            return shares.count - before
         }
-        #expect(buffers.size <= 64 << 20)
-        #expect(buffers.share(TransferBuffers.uploadSize, for: "b") == nil)
+        #expect(fill("one", "a") == 5)
+        for user in 0..<100 { _ = fill("one", "\(user)") }
+        // A quarter is kept for another container.
+        #expect(buffers.size <= 48 << 20 && buffers.size > 46 << 20)
+        #expect(fill("one", "b") == 0)
+        #expect((0..<100).map { fill("two", "t\($0)") }.reduce(0, +) == 10)
+        #expect(buffers.size <= 64 << 20 && buffers.size > 62 << 20)
+        #expect(fill("three", "c") == 0)
         shares = []
         #expect(buffers.size == 0)
-        #expect(buffers.share(1, for: "b") != nil)
+        #expect(fill("three", "c") == 5)
     }
 }

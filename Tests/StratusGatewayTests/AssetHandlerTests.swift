@@ -461,7 +461,10 @@ import WireScenarios
         let ticket = try await town.ticket()
         var shares: [TransferBuffers.Share] = []
         for user in 0..<100 {
-            while let share = town.buffers.share(1 << 20, for: "\(user)") { shares.append(share) }
+            let holder = PlaceHolder(
+                ContainerReference(container: "iCloud.\(user)", environment: .production),
+                "\(user)")
+            while let share = town.buffers.share(1 << 20, for: holder) { shares.append(share) }
         }
         let before = town.world.now
         let answer = try await town.send("POST", ticket, [], Unread())

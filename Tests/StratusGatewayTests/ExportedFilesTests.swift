@@ -111,7 +111,8 @@ import WireScenarios
         #expect(await self.page(town.assets, other).status == 404)
         // The memory of all transfers bounds exports too.
         let shares = (0..<64).compactMap { _ in
-            town.buffers.share(TransferBuffers.downloadSize, for: "administrators")
+            town.buffers.share(
+                TransferBuffers.downloadSize, for: PlaceHolder(nil, "administrators"))
         }
         #expect(await self.page(town.assets, ticket).status == 503)
         withExtendedLifetime(shares) {}

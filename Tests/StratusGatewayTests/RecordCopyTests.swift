@@ -148,7 +148,7 @@ import WireScenarios
         #expect(stored.body.size == UInt64(bytes.count))
         #expect(stored.fileChecksum == file["fileChecksum"]?.text)
         let (body, share) = try await house.town.assets.begin(
-            stored, 0..<stored.body.size, by: "a test")
+            stored, 0..<stored.body.size, by: PlaceHolder(nil, "a test"))
         var read = Bytes()
         while let more = try await body.next() { read += more }
         withExtendedLifetime(share) {}

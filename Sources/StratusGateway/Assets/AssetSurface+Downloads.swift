@@ -53,8 +53,9 @@ extension AssetSurface {
                 status: status, headers: headers, body: .stream(EmptyBody(), length: length))
         }
         // In a public database nobody knows the reader: an address reads each file by itself.
-        let reader =
-            link.database.owner.isEmpty ? "\(request.peer) \(tag)" : link.database.owner
+        let owner = link.database.owner
+        let reader = PlaceHolder(
+            link.database.container, owner.isEmpty ? "\(request.peer) \(tag)" : owner)
         let (body, share) = try await self.begin(stored, range, by: reader)
         var response = HTTPResponse(
             status: status, headers: headers, body: .stream(body, length: length))
@@ -67,7 +68,7 @@ extension AssetSurface {
     ///
     /// - Parameter reader: who shares the memory of transfers with others.
     func begin(
-        _ stored: StoredAsset, _ range: Range<UInt64>, by reader: String
+        _ stored: StoredAsset, _ range: Range<UInt64>, by reader: PlaceHolder
     ) async throws -> (body: any ResponseBody, share: TransferBuffers.Share) {
         let (world, kit) = (self.world, self.kit)
         let length = Int(range.upperBound - range.lowerBound)

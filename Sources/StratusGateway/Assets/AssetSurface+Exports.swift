@@ -9,7 +9,7 @@ import StratusRuntime
 /// memory of all transfers.
 extension AssetSurface: ExportedFiles {
     /// All exports share one user's part of the memory.
-    private static let exportReader = "administrators"
+    private static let exportReader = PlaceHolder(nil, "administrators")
 
     package func keepUp() async throws { try await self.kit.keepUp() }
 

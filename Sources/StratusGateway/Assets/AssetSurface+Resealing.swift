@@ -13,8 +13,8 @@ import Synchronization
 extension AssetSurface: FileResealing {
     /// The names under which a rotation shares the memory of transfers with users. Reading and
     /// writing wait for each other, so each has a part of its own.
-    private static let reader = "a rotation of keys, reading"
-    private static let writer = "a rotation of keys, writing"
+    private static let reader = PlaceHolder(nil, "a rotation of keys, reading")
+    private static let writer = PlaceHolder(nil, "a rotation of keys, writing")
 
     /// Reads the file, seals its bytes as a new body under the newest key, chunk by chunk, and puts
     /// that in the place of the old one.

@@ -92,7 +92,8 @@ extension AssetSurface {
         let (world, kit) = (self.world, self.kit)
         guard
             let share = await kit.buffers.wait(
-                for: TransferBuffers.uploadSize(of: length), of: ticket.user,
+                for: TransferBuffers.uploadSize(of: length),
+                of: PlaceHolder(ticket.database.container, ticket.user),
                 now: { world.now }, sleep: kit.sleep)
         else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
         defer { withExtendedLifetime(share) {} }

@@ -12,7 +12,7 @@ import StratusRuntime
 package struct RecordCopier: RecordCopying {
     /// The names under which a copy shares the memory of transfers with users. Reading and writing
     /// wait for each other, so each has a part of its own.
-    private static let reader = "a copy of a container, reading"
+    private static let reader = PlaceHolder(nil, "a copy of a container, reading")
     private static let writer = "a copy of a container, writing"
 
     /// After so long, files of further records wait for the next round: a page shall end.

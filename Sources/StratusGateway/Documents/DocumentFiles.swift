@@ -84,7 +84,7 @@ struct DocumentFiles: Sendable {
                     status: status, headers: headers, body: .stream(EmptyBody(), length: length))
             }
             let (body, share) = try await files.assets.begin(
-                stored, range, by: reader ?? database.owner)
+                stored, range, by: PlaceHolder(database.container, reader ?? database.owner))
             var response = HTTPResponse(
                 status: status, headers: headers, body: .stream(body, length: length))
             response.held = share
