@@ -427,15 +427,24 @@ extension ConfigurationKey {
                 + "this node. A burst may be twice as large. Beyond it the answer is 429 THROTTLED. "
                 + "0: no limit."),
         ConfigurationKey(
+            "limits.heldRequestCountMax", .integer(1...1_000_000), .integer(10_000), reloads: true,
+            "Polls of notifications, and requests with `wait`, that this node holds at once. When "
+                + "there are as many, a container is sure of an eighth of them and a user of 64. "
+                + "Who has most then gives way to who has less. Beyond a share the answer is "
+                + "TRY_AGAIN_LATER."),
+        ConfigurationKey(
             "limits.liveStreamCountMax", .integer(0...1_000_000), .integer(2_000), reloads: true,
-            "Live streams that this node has at once. Beyond it the answer is TRY_AGAIN_LATER. "
-                + "They count among the held requests of a node, of which there are 10,000."),
+            "Live streams that this node has at once. When there are as many, a container is sure "
+                + "of an eighth of them. Who has most then gives way to who has less. Beyond a "
+                + "share the answer is TRY_AGAIN_LATER."),
         ConfigurationKey(
             "limits.userLiveStreamCountMax", .integer(1...100_000), .integer(32), reloads: true,
             "Live streams of one user at this node. Beyond it the answer is 429 THROTTLED."),
         ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
-            "Open connections of clients. Beyond it a new connection is answered 503 and "
+            "Open connections of clients. When there are as many, an address is sure of an eighth "
+                + "of them, or of an equal part where more addresses come. A new connection below "
+                + "that ends the oldest one of the address with most. Others are answered 503 and "
                 + "closed."),
         ConfigurationKey(
             "limits.connectionCountPerAddressMax", .integer(1...1_000_000), .integer(2_048),

@@ -11,7 +11,7 @@ import Testing
 @Suite struct PollAttendanceTests {
     /// Two nodes, the messages between them, and whether they arrive.
     private final class Street: Sendable {
-        let polls = [HeldPolls(), HeldPolls()]
+        let polls = [HeldRequests(), HeldRequests()]
         let sent = Mutex<[String]>([])
         let arrives = Mutex(true)
         private let all = Mutex<[PollAttendance]>([])
@@ -83,7 +83,7 @@ import Testing
     @Test func `one message to a node is under way at a time, and what is named is bounded`()
         async throws
     {
-        let polls = HeldPolls()
+        let polls = HeldRequests()
         let sent = Mutex<[NodeQuestion]>([])
         let gate = Mutex<CheckedContinuation<Void, Never>?>(nil)
         let attendance = PollAttendance(

@@ -101,7 +101,7 @@ extension ClientError {
                     .tryAgainLater, "too many large requests at once, try again later",
                     retryAfter: 1)
             case .noRoomToWait:
-                Self(CrowdRefusal.held)
+                Self(.tryAgainLater, "too many held requests", retryAfter: 30)
             case .bodyCutShort: Self(.badRequest, "the request ended before its body did")
             case .unreadableJSON(let offset):
                 Self(.badRequest, "\(input): no JSON at byte \(offset)")

@@ -33,7 +33,7 @@ struct DocumentService: Sendable {
             try await DocumentService(exchange: $0).removeData($1)
         },
         GatewayOperation(
-            "changes", of: .documents, in: .private, needs: .user, patience: .heldIfAsked,
+            "changes", of: .documents, in: .private, needs: .user, patience: .held,
             .collected { try await DocumentService(exchange: $0).changes($1) }),
         GatewayOperation(
             "content/*", of: .documents, methods: [.get, .post], in: .private, needs: .user,
@@ -126,7 +126,7 @@ struct DocumentService: Sendable {
             return .json(self.answer(page))
         }
         let service = DocumentService(exchange: self.exchange.withoutBody)
-        return try service.exchange.later(
+        return service.exchange.later(
             wait, for: "documents \(device)", after: page, at: self.place
         ) {
             let page = try await service.page(after, limit, until: $0)

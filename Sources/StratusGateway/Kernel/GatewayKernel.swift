@@ -28,10 +28,10 @@ package final class GatewayKernel: Sendable {
     let bodies: BodyBudget
     let answers: AnswerBudget
     let caches = GatewayCaches()
-    /// The polls that are held at this node.
-    let seats: PollSeats
-    /// The live streams of this node.
-    let live: LiveStreams
+    /// The requests that are held at this node.
+    let held: HeldRequests
+    /// Where they wait.
+    var seats: PollSeats { self.held.seats }
     /// Look-ups that need more than one answer of a partition. This many keep the storage thread
     /// and the loops busy.
     let longReads = LongWork(4)
@@ -42,12 +42,13 @@ package final class GatewayKernel: Sendable {
     /// - Parameter bodies: shared by every kernel of a node, so that one that follows another
     ///   counts what the other still holds; nil: one of its own, by the limits.
     /// - Parameter answers: the same of answers, shared with the node's replicas.
-    /// - Parameter polls: the same of polls.
+    /// - Parameter held: the same of requests that are held.
     package init(
         partitions: PartitionClient, authenticator: any Authenticator, keys: DatabaseKeys,
         tokenKey: Bytes, feeds: TokenCipher? = nil,
         settings: GatewaySettings = GatewaySettings(), limits: Limits = Limits(),
-        bodies: BodyBudget? = nil, answers: AnswerBudget? = nil, polls: HeldPolls = HeldPolls(),
+        bodies: BodyBudget? = nil, answers: AnswerBudget? = nil,
+        held: HeldRequests = HeldRequests(),
         log: Log = .silent()
     ) {
         self.partitions = partitions
@@ -62,12 +63,18 @@ package final class GatewayKernel: Sendable {
         self.rates = RequestRates(settings)
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
-        self.seats = polls.seats
-        self.live = polls.live
+        self.held = held
     }
 
     /// Wakes the polls that follow a database, here and at other nodes.
     func stirred(_ database: DatabaseID) { self.seats.changed(database, at: self.world.now) }
+
+    /// A name for a seat that nobody takes after it: no token of a poll has this length.
+    func seatName() -> Bytes {
+        [self.world.random(), self.world.random(), self.world.random()].flatMap { word in
+            withUnsafeBytes(of: word) { Bytes($0) }
+        }
+    }
 
     /// Reads a body whole. A signature covers all of it, so a signed request's body is read here
     /// even for an operation that pulls its body. It may then be no larger than any other.

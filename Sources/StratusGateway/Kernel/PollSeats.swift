@@ -1,5 +1,5 @@
 import StratusCluster
-package import StratusModel
+import StratusModel
 import StratusRuntime
 import Synchronization
 
@@ -10,7 +10,7 @@ import Synchronization
 /// newer one does not deliver it again.
 final class PollSeats: Sendable {
     private struct Place {
-        /// A newer poll has come.
+        /// A newer poll has come, or the place went to another.
         var isTold = false
         /// Something may have changed since it last looked.
         var isWoken = false
@@ -44,8 +44,6 @@ final class PollSeats: Sendable {
         var named: [UInt64: DatabaseID] = [:]
         /// The questions of all places.
         var watchCount = 0
-        /// Polls of unknown tokens.
-        var unknownCount = 0
 
         mutating func unwatch(_ token: Bytes, _ databases: Set<DatabaseID>) {
             for database in databases {
@@ -66,22 +64,6 @@ final class PollSeats: Sendable {
 
     /// The questions that one look of all of them takes.
     var watchCount: Int { self.state.withLock { $0.watchCount } }
-
-    /// Polls of unknown tokens that are held at once. They are strangers', and must not take the
-    /// places of those who are known.
-    static let unknownCountMax = 256
-
-    /// - Returns: whether one more poll of an unknown token may be held; then ``leaveUnknown()``
-    ///   must follow.
-    func enterUnknown() -> Bool {
-        self.state.withLock { state in
-            guard state.unknownCount < Self.unknownCountMax else { return false }
-            state.unknownCount += 1
-            return true
-        }
-    }
-
-    func leaveUnknown() { self.state.withLock { $0.unknownCount -= 1 } }
 
     /// Those of them that have been woken and have not looked yet.
     var wokenCount: Int { self.state.withLock { $0.places.values.count { $0.isWoken } } }
@@ -188,6 +170,13 @@ final class PollSeats: Sendable {
         self.state.withLock { $0.places[token]?.isTold ?? true }
     }
 
+    fileprivate func end(_ token: Bytes) {
+        self.state.withLock { state in
+            state.places[token]?.isTold = true
+            return state.places[token]?.waiter.take()
+        }?.resume()
+    }
+
     fileprivate func wake(_ token: Bytes) {
         self.state.withLock { state in
             state.places[token]?.isWoken = true
@@ -271,8 +260,11 @@ final class PollSeat: Sendable {
 
     deinit { self.owner.leave(self.token) }
 
-    /// Whether a newer poll has come.
+    /// Whether to answer now: a newer poll has come, or the place went to another.
     var isTold: Bool { self.owner.isTold(self.token) }
+
+    /// The place went to another.
+    func end() { self.owner.end(self.token) }
 
     /// - Parameter questionCount: what one look asks: more than one where a stream follows many
     ///   zones of a database.
@@ -291,27 +283,6 @@ final class PollSeat: Sendable {
             self.owner.wake(self.token)
         }
     }
-}
-
-/// The polls and live streams that a node holds. Every gateway of a node shares them: what one that
-/// goes away still holds is woken through the one that follows it.
-package struct HeldPolls: Sendable {
-    let seats = PollSeats()
-    let live = LiveStreams()
-    package init() {}
-
-    package func observe(_ observer: any PollObserver) { self.seats.observe(observer) }
-
-    /// The databases that polls of this node wait for, by their names among nodes.
-    package var watched: [UInt64] { self.seats.watched }
-
-    /// A database has changed by way of another node.
-    package func stirred(_ database: UInt64, at now: MonotonicTime) {
-        self.seats.stirred(database, at: now)
-    }
-
-    /// The number of polls.
-    package var count: Int { self.seats.count }
 }
 
 /// Hears of what other nodes should know. Returns at once.

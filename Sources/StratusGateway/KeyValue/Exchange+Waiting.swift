@@ -7,6 +7,11 @@ import StratusSealing
 
 /// What the services of reserved zones have in common: tokens, and waiting for a change.
 extension Exchange {
+    /// Whose place a wait takes.
+    private var placeHolder: PlaceHolder {
+        PlaceHolder(self.route.container, "\(self.route.tenant) \(self.sender.name)")
+    }
+
     /// Nil where the token is of another store: then nothing is known of this one.
     func position(_ token: String, at place: FeedPlace) throws(InputRefusal) -> FeedPosition? {
         do throws(InputRefusal) {
@@ -18,8 +23,8 @@ extension Exchange {
     }
 
     /// Answers with what `look` finds, once it finds something. It looks for as long as the client
-    /// wants to wait, and then answers with `before`. Of two waits for one name the newer one ends
-    /// the older one.
+    /// wants to wait, and then answers with `before`; so does one whose place goes to another. Of two
+    /// waits for one name the newer one ends the older one.
     ///
     /// - Parameters:
     ///   - look: runs in a child task, so that a request that waits takes little memory.
@@ -28,8 +33,7 @@ extension Exchange {
         _ wait: Duration, for name: String, after before: Found, at place: FeedPlace,
         _ look: @escaping @Sendable (MonotonicTime) async throws -> Found?,
         answer: @escaping @Sendable (Found) throws -> GatewayAnswer
-    ) throws -> GatewayAnswer {
-        guard self.mayWait else { throw InputRefusal.noRoomToWait }
+    ) -> GatewayAnswer {
         let end = self.kernel.world.now + wait
         let circumstances = place.circumstances(0x22, Bytes(name.utf8))
         let seatName = self.kernel.tokens.identity(of: circumstances)
@@ -38,6 +42,15 @@ extension Exchange {
             guard let seat = await kernel.seats.take(Bytes(seatName.uuid.utf8)) else {
                 return try answer(before)
             }
+            let waiting: HeldPlace
+            do throws(Places.Refusal) {
+                waiting = try kernel.held.waits.enter(
+                    self.placeHolder, within: kernel.settings.waitBounds, seat)
+            } catch {
+                throw InputRefusal.noRoomToWait
+            }
+            // What the answer itself takes is counted elsewhere.
+            defer { waiting.leave() }
             seat.watch([self.holder.home])
             while !Task.isCancelled, !seat.isTold, kernel.world.now < end {
                 let found = await inChildTask {

@@ -34,7 +34,7 @@ struct KeyValueService: Sendable {
                 "values", of: .keyValue, methods: [.get, .post], in: .private, needs: .user
             ) { exchange, _ in try await service(exchange).values() },
             GatewayOperation(
-                "sync", of: .keyValue, in: .private, needs: .user, patience: .heldIfAsked,
+                "sync", of: .keyValue, in: .private, needs: .user, patience: .held,
                 .collected { try await service($0).sync($1) }),
         ]
     }
@@ -90,7 +90,7 @@ struct KeyValueService: Sendable {
         var found = try await self.read(
             after: ask.after, keys: told, until: self.exchange.deadline)
         if found.isEmpty, ask.changes.isEmpty, ask.refused.isEmpty, ask.wait > .zero {
-            return try self.wait(ask.wait, ask.device, found, after: ask.after)
+            return self.wait(ask.wait, ask.device, found, after: ask.after)
         }
         if !found.isFromStart, let batch = ask.batch, !ask.changes.isEmpty {
             // What stands because this very request brought it is no news.
@@ -103,10 +103,10 @@ struct KeyValueService: Sendable {
 
     private func wait(
         _ wait: Duration, _ device: String, _ found: Found, after position: FeedPosition?
-    ) throws -> GatewayAnswer {
+    ) -> GatewayAnswer {
         let service = KeyValueService(
             exchange: self.exchange.withoutBody, counters: self.counters, syncs: self.syncs)
-        return try service.exchange.later(wait, for: device, after: found, at: self.place) {
+        return service.exchange.later(wait, for: device, after: found, at: self.place) {
             let found = try await service.read(after: position, until: $0)
             return found.isEmpty && !found.isFromStart ? nil : found
         } answer: {

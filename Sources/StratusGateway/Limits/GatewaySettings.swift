@@ -1,5 +1,6 @@
 import StratusModel
 package import StratusRecords
+import StratusRuntime
 
 /// How a gateway behaves where there is a choice. What Apple leaves unconfirmed has a switch, and
 /// the default is what we believe.
@@ -41,6 +42,8 @@ package struct GatewaySettings: Sendable, Equatable {
     /// nil: as many as come.
     package var keyValueRateMax: Int?
 
+    /// Polls and waits that this node holds at once.
+    package var heldRequestCountMax = 10_000
     /// Live streams of one user at this node, and of all of them.
     package var userLiveStreamCountMax = 32
     package var liveStreamCountMax = 2_000
@@ -57,4 +60,22 @@ package struct GatewaySettings: Sendable, Equatable {
     func requiresIndexes(in environment: Environment) -> Bool {
         self.requiresIndexes ?? !self.growsSchema(in: environment)
     }
+}
+
+/// The places of the requests that a node holds.
+extension GatewaySettings {
+    /// The share of a user in the polls and waits of a node.
+    static let userWaitCount = 64
+
+    var waitBounds: PlaceBounds {
+        PlaceBounds(total: self.heldRequestCountMax, share: Self.userWaitCount)
+    }
+
+    var streamBounds: PlaceBounds {
+        PlaceBounds(
+            total: self.liveStreamCountMax, share: self.userLiveStreamCountMax,
+            most: self.userLiveStreamCountMax)
+    }
+
+    static let strangerBounds = PlaceBounds(total: 256, share: 32)
 }

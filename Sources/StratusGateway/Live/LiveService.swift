@@ -24,6 +24,8 @@ struct LiveService: Sendable {
     static let beat: Duration = .seconds(20)
     /// Credentials that were judged longer ago are judged again.
     static let judgement: Duration = .seconds(30)
+    /// The last words of a stream whose place went to another: come back, and not at once.
+    static let farewell = "retry: 30000\n\n"
     /// How long one feed may be read. One that takes longer is read again in its turn.
     static let readPatience: Duration = .seconds(5)
 
@@ -37,15 +39,10 @@ struct LiveService: Sendable {
         // A browser then connects no more.
         if request.places.allSatisfy({ $0 == .ended }) { return .nothing }
         let kernel = self.exchange.kernel
-        let place = try self.enter()
-        let world = kernel.world
-        let name = [world.random(), world.random(), world.random()].flatMap { word in
-            withUnsafeBytes(of: word) { Bytes($0) }
-        }
-        // No other stream and no poll has a name of this length.
-        guard let seat = await kernel.seats.take(name) else {
+        guard let seat = await kernel.seats.take(kernel.seatName()) else {
             throw RouteError.notExecuted(retryAfter: .seconds(1))
         }
+        let place = try self.enter(seat)
         let databases = self.databases(of: request)
         let news = try await self.news(request, seat, besides: databases)
         if news == nil { seat.watch(databases, questionCount: request.feeds.count) }
@@ -65,22 +62,22 @@ struct LiveService: Sendable {
         }
     }
 
-    private func enter() throws -> LivePlace {
-        let settings = self.exchange.kernel.settings
+    private func enter(_ seat: PollSeat) throws -> HeldPlace {
+        let (kernel, route) = (self.exchange.kernel, self.exchange.route)
+        let settings = kernel.settings
         let user =
             self.exchange.sender.account.map(String.init(describing:))
-            ?? "\(self.exchange.route.tenant) \(self.exchange.sender.name)"
-        do throws(LiveStreams.Refusal) {
-            return try self.exchange.kernel.live.enter(
-                user, userMax: settings.userLiveStreamCountMax,
-                nodeMax: settings.liveStreamCountMax)
+            ?? "\(route.tenant) \(self.exchange.sender.name)"
+        do throws(Places.Refusal) {
+            return try kernel.held.streams.enter(
+                PlaceHolder(route.container, user), within: settings.streamBounds, seat)
         } catch {
             switch error {
-            case .node:
+            case .full:
                 throw ClientError(
                     .tryAgainLater, "the node has as many live streams as it may",
                     retryAfter: 30)
-            case .user:
+            case .most:
                 throw ClientError(
                     .throttled,
                     "\(settings.userLiveStreamCountMax) live streams are the most of one user "

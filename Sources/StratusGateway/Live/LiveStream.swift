@@ -13,7 +13,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
     private let kernel: GatewayKernel
     private let request: LiveRequest
     private let seat: PollSeat
-    private let place: LivePlace
+    private let place: HeldPlace
     private let end: MonotonicTime
     private var exchange: Exchange
     private var places: [LiveRequest.Place]
@@ -29,7 +29,7 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
 
     init(
         _ exchange: Exchange, _ request: LiveRequest, news: LiveNews?, seat: PollSeat,
-        place: LivePlace
+        place: HeldPlace
     ) {
         self.kernel = exchange.kernel
         self.exchange = exchange
@@ -53,6 +53,10 @@ final class LiveStream: ResponseBody, @unchecked Sendable {
             return Bytes("retry: 1000\n\n".utf8)
         }
         while !self.isOver, !Task.isCancelled, self.now < self.end {
+            if self.seat.isTold {
+                self.isOver = true
+                return Bytes(LiveService.farewell.utf8)
+            }
             let found = await inChildTask { await self.look() }
             if let event = found.event {
                 self.nextBeat = self.now + LiveService.beat

@@ -23,8 +23,6 @@ final class Exchange: Sendable {
     /// The body as received. A request's own name covers it.
     let body: Bytes
     let isSecure: Bool
-    /// False where the server has no place for another request that waits.
-    let mayWait: Bool
     let room: AnswerRoom
     /// Held while much is read or written, and left before anything is waited for.
     let turn: LongWork.Turn
@@ -40,10 +38,9 @@ final class Exchange: Sendable {
     /// - Parameter within: how long it may take; nil: as long as a command lives.
     init(
         kernel: GatewayKernel, assets: AssetKit?, route: Route, authentication: Authentication,
-        head: RequestHead, body: Bytes, isSecure: Bool, mayWait: Bool = true, room: AnswerRoom,
-        turn: LongWork.Turn, within: Duration? = nil
+        head: RequestHead, body: Bytes, isSecure: Bool, room: AnswerRoom, turn: LongWork.Turn,
+        within: Duration? = nil
     ) {
-        self.mayWait = mayWait
         self.turn = turn
         self.kernel = kernel
         self.route = route
@@ -83,7 +80,6 @@ final class Exchange: Sendable {
         self.head = other.head
         self.body = body
         self.isSecure = other.isSecure
-        self.mayWait = other.mayWait
         self.room = other.room
         self.turn = other.turn
         self.wantsSyncToken = other.wantsSyncToken
@@ -101,7 +97,7 @@ final class Exchange: Sendable {
         Exchange(
             kernel: self.kernel, assets: self.assets, route: self.route,
             authentication: self.sender.authentication,
-            head: self.head, body: self.body, isSecure: self.isSecure, mayWait: self.mayWait,
+            head: self.head, body: self.body, isSecure: self.isSecure,
             room: AnswerRoom(of: self.kernel.answers), turn: self.turn.another(),
             within: patience)
     }

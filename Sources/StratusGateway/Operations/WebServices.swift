@@ -213,8 +213,8 @@ package struct WebServices: Surface {
         let exchange = Exchange(
             kernel: self.kernel, assets: self.assets, route: target.route,
             authentication: admission.authentication, head: request.head,
-            body: admission.body ?? [], isSecure: request.isSecure, mayWait: request.mayWait,
-            room: room, turn: admission.turn)
+            body: admission.body ?? [], isSecure: request.isSecure, room: room, turn: admission.turn
+        )
         switch operation.action {
         case .collected(let run):
             await admission.turn.take(for: exchange.body.count)

@@ -75,21 +75,29 @@ struct PollService: Surface {
     private func answer(_ request: HTTPRequest) async -> HTTPResponse {
         guard let text = URLQuery(request.head.query)?["tok"],
             let token = PollToken(text: text, self.kernel.tokens)
-        else { return await self.unknown() }
+        else { return await self.unknown(request) }
         guard let seat = await self.kernel.seats.take(token.bytes) else { return Self.nothing() }
-        return await self.hold(Poll(kernel: self.kernel, token: token, seat: seat))
+        return await self.hold(
+            Poll(kernel: self.kernel, token: token, seat: seat), for: request)
     }
 
     /// Asks in child tasks, so that a poll that waits takes little memory.
-    private func hold(_ opening: Poll) async -> HTTPResponse {
+    private func hold(_ opening: Poll, for request: HTTPRequest) async -> HTTPResponse {
         let end = self.kernel.world.now + Self.hold
         let soon = self.soon
         var poll: Poll
         switch await inChildTask({ await opening.opened(until: soon) }) {
         case .success(let known?): poll = known
-        case .success(nil): return await self.unknown()
+        case .success(nil): return await self.unknown(request)
         case .failure: return Self.failed()
         }
+        guard
+            let place = try? self.kernel.held.waits.enter(
+                poll.placeHolder, size: poll.placeCount,
+                within: self.kernel.settings.waitBounds, poll.seat)
+        else { return self.crowded(request) }
+        // An answer that leaves holds no place.
+        defer { place.leave() }
         while !Task.isCancelled, !poll.seat.isTold, self.kernel.world.now < end {
             let (before, soon) = (poll, self.soon)
             let found: Poll.Found?
@@ -122,10 +130,29 @@ struct PollService: Surface {
         HTTPResponse(status: 503, headers: ["Retry-After": "5"])
     }
 
-    private func unknown() async -> HTTPResponse {
-        if self.kernel.seats.enterUnknown() {
-            try? await Task.sleep(for: Self.unknownHold)
-            self.kernel.seats.leaveUnknown()
+    /// The node has no place to hold the poll in.
+    private func crowded(_ request: HTTPRequest) -> HTTPResponse {
+        let error = ClientError(InputRefusal.noRoomToWait)
+        var writer = JSONWriter(hasExtensions: self.kernel.settings.hasExtensions)
+        writer.writeFailure(error, uuid: request.identity.uuid)
+        return HTTPResponse(
+            status: error.code.status,
+            headers: [
+                "Content-Type": "application/json; charset=UTF-8",
+                "Retry-After": "\(error.retryAfter ?? 30)",
+            ], body: .bytes(writer.finish()))
+    }
+
+    /// A stranger's poll waits as others do, in places of its own.
+    private func unknown(_ request: HTTPRequest) async -> HTTPResponse {
+        if let seat = await self.kernel.seats.take(self.kernel.seatName()) {
+            let holder = PlaceHolder(nil, SignInService.place(of: request.peer))
+            let place = try? self.kernel.held.strangers.enter(
+                holder, within: GatewaySettings.strangerBounds, seat)
+            if let place {
+                await seat.wait(for: Self.unknownHold)
+                place.leave()
+            }
         }
         return HTTPResponse(status: 410)
     }
@@ -201,6 +228,21 @@ struct PollService: Surface {
                 registration.container == self.container
                     && registration.userRecordName == self.userRecordName
             }
+        }
+
+        /// Whose place it takes: the user's who registered the token first.
+        var placeHolder: PlaceHolder {
+            let first = self.places[0].registration
+            let container = first.container
+            return PlaceHolder(
+                container,
+                "\(container.container) \(container.environment.name) \(first.userRecordName)")
+        }
+
+        /// One that follows a private and a public database takes one place. Where a look asks more
+        /// questions, it takes more, and a quarter of a user's share at most.
+        var placeCount: Int {
+            min(GatewaySettings.userWaitCount / 4, max(1, self.places.count / 2))
         }
 
         /// Whether nobody is told any more.

@@ -148,7 +148,7 @@ package final class Node: Sendable {
             Task.detached { ProcessFacts.returnMemory() }
         }
         let counts = RecordCounts()
-        let polls = HeldPolls()
+        let polls = HeldRequests()
         let pushKeys = PushKeys(store: authenticator.store, containers: containerKeys)
         let registry = PushRegistry(
             keys: pushKeys, allowsPrivate: settings.bool("push.allowPrivateAddresses"))
@@ -183,6 +183,7 @@ package final class Node: Sendable {
             gateway.userLookUpRateMax = rate("limits.userLookupRateMax")
             gateway.keyValueRateMax = rate("limits.keyValueRateMax")
             gateway.userLiveStreamCountMax = settings.integer("limits.userLiveStreamCountMax")
+            gateway.heldRequestCountMax = settings.integer("limits.heldRequestCountMax")
             gateway.liveStreamCountMax = settings.integer("limits.liveStreamCountMax")
             gateway.takesPlainPasswords =
                 settings.bool("client.allowPlain") || settings.bool("development")
@@ -191,7 +192,7 @@ package final class Node: Sendable {
                 partitions: cluster.partitions(limits), authenticator: authenticator,
                 keys: databaseKeys, tokenKey: tokenKey, feeds: feeds, settings: gateway,
                 limits: limits, bodies: bodies, answers: cluster.answers,
-                polls: polls, log: log)
+                held: polls, log: log)
             let needs = GatewayNeeds(
                 people: people, assets: kit, push: registry, metrics: state.metrics)
             return Gateway(kernel, needs) { [HealthSurface(state.health, elsewhere: $0)] }
@@ -296,6 +297,7 @@ package final class Node: Sendable {
             Task { await part.takePart { try await LinkAudit(people.directory).beginEverywhere() } }
         }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
+        NodeMetrics.register(polls.figures + [clientServer.figures], in: state.metrics)
         NodeMetrics.register(threads, in: state.metrics)
         NodeMetrics.register(certificates, in: state.metrics)
         NodeMetrics.register(counts, people, in: state.metrics)

@@ -87,6 +87,21 @@ enum NodeMetrics {
         }
     }
 
+    /// The places of a node, by their kinds.
+    static func register(_ places: [PlaceFigures], in metrics: Metrics) {
+        for figures in places {
+            metrics.gauge(
+                "stratus_places", "Places that are taken: of what a node holds for its clients",
+                ["kind": figures.kind]
+            ) { Double(figures.size()) }
+            metrics.counter(
+                "stratus_places_ended_total",
+                "Places that somebody with more than a share gave up to somebody with less",
+                ["kind": figures.kind]
+            ) { Double(figures.endedCount()) }
+        }
+    }
+
     static func register(_ threads: ThreadWatch, in metrics: Metrics) {
         metrics.gauge(
             "stratus_stuck_threads", "Threads busy with one thing for more than two seconds"

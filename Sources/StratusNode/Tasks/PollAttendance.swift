@@ -27,7 +27,7 @@ final class PollAttendance: PollObserver {
     }
 
     private let state = Mutex(State())
-    private let polls: HeldPolls
+    private let polls: HeldRequests
     private let node: NodeID
     private let others: @Sendable () -> [NodeID]
     private let now: @Sendable () -> MonotonicTime
@@ -35,7 +35,7 @@ final class PollAttendance: PollObserver {
 
     /// - Parameter send: false where the node did not answer.
     init(
-        _ polls: HeldPolls, of node: NodeID, others: @escaping @Sendable () -> [NodeID],
+        _ polls: HeldRequests, of node: NodeID, others: @escaping @Sendable () -> [NodeID],
         now: @escaping @Sendable () -> MonotonicTime,
         send: @escaping @Sendable (NodeQuestion, NodeID) async -> Bool
     ) {
@@ -46,7 +46,7 @@ final class PollAttendance: PollObserver {
         self.send = send
     }
 
-    convenience init(_ polls: HeldPolls, _ cluster: NodeCluster, in world: any World) {
+    convenience init(_ polls: HeldRequests, _ cluster: NodeCluster, in world: any World) {
         self.init(
             polls, of: cluster.replicas.node,
             others: { [directory = cluster.directory] in directory.peers.map(\.node) },

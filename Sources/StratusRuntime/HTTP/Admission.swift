@@ -1,17 +1,19 @@
 import StratusHTTP
-import StratusModel
 import Synchronization
 
-/// Counts the open connections of a server over all its loops, in total and for each address, and
-/// the requests over HTTP/2 for each address, and the requests that are held.
+/// Counts the open connections of a server over all its loops, and the requests over HTTP/2 for
+/// each address. ``Places`` decides whose connection gives way to another's.
 final class Admission: Sendable {
     private struct Counts {
         var totalMax: Int
         var perAddressMax: Int
         var requestsPerAddressMax: Int
-        var total = 0
-        var held = 0
-        var byAddress: [String: Int] = [:]
+        /// Connections that are open. Some of them have given up their place and end soon.
+        var openCount = 0
+        var places = Places()
+        /// Where each connection with a place is.
+        var shards: [UInt64: HTTPServerShard] = [:]
+        var endedCount: UInt64 = 0
         var requestsByAddress: [String: Int] = [:]
     }
 
@@ -40,27 +42,45 @@ final class Admission: Sendable {
         }
     }
 
-    /// - Parameter address: without its port; nil for a Unix socket, whose peers are all one
-    ///   machine's.
-    /// - Returns: whether there is room; then ``leave(_:)`` must follow.
-    func enter(_ address: String?) -> Bool {
-        self.counts.withLock { counts in
-            guard counts.total < counts.totalMax else { return false }
-            if let address {
-                let count = counts.byAddress[address, default: 0]
-                guard count < counts.perAddressMax else { return false }
-                counts.byAddress[address] = count + 1
-            }
-            counts.total += 1
-            return true
+    /// Those that have given up their place and are not closed yet may be this part of all more.
+    private static let endingPart = 16
+
+    /// - Parameter address: without its port; nil for a Unix socket and for proxies, whose
+    ///   connections are many clients'.
+    /// - Returns: the connection's place, where there is room; then ``leave(_:)`` must follow.
+    func enter(_ address: String?, on shard: HTTPServerShard) -> UInt64? {
+        let entered = self.counts.withLock {
+            counts -> (place: UInt64, ended: [(HTTPServerShard, UInt64)])? in
+            let endingMax = max(1, counts.totalMax / Self.endingPart)
+            guard counts.openCount < counts.totalMax + endingMax else { return nil }
+            let bounds = PlaceBounds(
+                total: counts.totalMax,
+                share: address == nil ? counts.totalMax : counts.totalMax / 8,
+                most: address == nil ? nil : counts.perAddressMax)
+            guard
+                let entrance = try? counts.places.enter(
+                    PlaceHolder(nil, address ?? ""), within: bounds)
+            else { return nil }
+            counts.openCount += 1
+            counts.shards[entrance.number] = shard
+            counts.endedCount += UInt64(entrance.ended.count)
+            return (
+                entrance.number,
+                entrance.ended.compactMap { number in
+                    counts.shards.removeValue(forKey: number).map { ($0, number) }
+                }
+            )
         }
+        for (shard, place) in entered?.ended ?? [] { shard.endSoon(place) }
+        return entered?.place
     }
 
-    func leave(_ address: String?) {
-        self.counts.withLock { counts in
-            counts.total -= 1
-            guard let address, let count = counts.byAddress[address] else { return }
-            counts.byAddress[address] = count == 1 ? nil : count - 1
+    /// The connection that was given this place is closed.
+    func leave(_ place: UInt64) {
+        _ = self.counts.withLock { counts in
+            counts.openCount -= 1
+            counts.places.leave(place)
+            return counts.shards.removeValue(forKey: place)
         }
     }
 
@@ -84,33 +104,9 @@ final class Admission: Sendable {
         }
     }
 
-    /// - Returns: whether one more request may be held; then ``leaveHeld()`` must follow.
-    func enterHeld(max: Int) -> Bool {
-        self.counts.withLock { counts in
-            guard counts.held < max else { return false }
-            counts.held += 1
-            return true
-        }
-    }
+    /// Connections that are open.
+    var total: Int { self.counts.withLock { $0.openCount } }
 
-    func leaveHeld() { self.counts.withLock { $0.held -= 1 } }
-
-    var held: Int { self.counts.withLock { $0.held } }
-
-    var total: Int { self.counts.withLock { $0.total } }
-}
-
-/// The place of one held request. It lives until the answer has left, or until nobody will take it.
-final class HeldPlace: Sendable {
-    private let admission: Admission
-    private let other: (any AnyObject & Sendable)?
-
-    /// - Parameter admission: the place is taken there already.
-    /// - Parameter other: lives as long.
-    init(in admission: Admission, with other: (any AnyObject & Sendable)?) {
-        self.admission = admission
-        self.other = other
-    }
-
-    deinit { self.admission.leaveHeld() }
+    /// Connections that gave up their place.
+    var endedCount: UInt64 { self.counts.withLock { $0.endedCount } }
 }

@@ -27,6 +27,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     let transport: Transport
     /// Without port; nil on a Unix socket.
     let address: String?
+    let place: UInt64
     let peer: String
     private(set) var certificate: PeerCertificate?
 
@@ -69,17 +70,20 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     private var hasCarriedRequest = false
     /// Whether the bytes received so far may be the beginning of HTTP/2's preface.
     private var mayBeHTTP2: Bool
-    /// Until when a stop waits for the first request.
+    /// Another connection has its place.
+    private var isGivingWay = false
+    /// Until when an end waits for the first request.
     private var stopGraceEnd = MonotonicTime(nanoseconds: .min)
 
     init(
         transport: Transport, from address: SocketAddress, countingFor host: String?,
-        isSecure: Bool, shard: HTTPServerShard
+        at place: UInt64, isSecure: Bool, shard: HTTPServerShard
     ) {
         self.loop = shard.loop
         self.shard = shard
         self.transport = transport
         self.address = host
+        self.place = place
         if case .ip(let text, _) = address {
             self.peer = text
         } else {
@@ -138,7 +142,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
                 self.handOver([])
                 return false
             }
-            if self.shard.isStopping { self.beginStopGrace() }
+            if self.endsSoon { self.beginStopGrace() }
             return true
         case .blocked(let needs):
             if let registration = self.registration { self.loop.watch(registration, for: needs) }
@@ -395,7 +399,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     private func begin(_ head: RequestHead, _ identity: RequestIdentity, by plan: RequestPlan) {
         self.hasCarriedRequest = true
         self.machine.bodySizeMax = plan.bodySizeMax
-        if self.shard.isStopping { self.machine.stopKeepingAlive() }
+        if self.endsSoon { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
             head: head, identity: identity, plan: plan, source: self, loop: self.loop)
         self.isRequestTold = false
@@ -413,7 +417,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         var step = AnswerStep.plan
         if view.isWhole(in: lying) {
             self.hasCarriedRequest = true
-            if self.shard.isStopping { self.machine.stopKeepingAlive() }
+            if self.endsSoon { self.machine.stopKeepingAlive() }
             step = self.answer(view, lying, identity)
             if case .done = step {
                 self.machine.endAnswer(&at)
@@ -488,7 +492,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         // An answer given at once has let go of its exchange already.
         guard self.exchange === exchange else { return }
         exchange.task = task
-        if self.shard.isStopping { exchange.hurry() }
+        if self.endsSoon { exchange.hurry() }
     }
 
     /// Ends the request without an answer: its handler is cancelled, what it answers is dropped.
@@ -560,10 +564,14 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         self.shard.didClose(self)
     }
 
+    /// Whether it ends after what is in flight.
+    var endsSoon: Bool { self.isGivingWay || self.shard.isStopping }
+
     /// For a graceful stop: what the kernel holds already is read and answered, then it closes. A
     /// connection that has carried nothing yet is given a moment: its client has only just
     /// connected, and has no other answer to learn from that it was too late.
     func closeWhenDone() {
+        self.isGivingWay = true
         switch self.stage {
         case .closed, .lingering: return
         case .handshake:
@@ -588,7 +596,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
 
     /// Nothing is in flight while the server stops: this connection is over.
     private func endIfStopping() {
-        guard self.shard.isStopping, self.stage == .open, self.exchange == nil,
+        guard self.endsSoon, self.stage == .open, self.exchange == nil,
             self.machine.phase == .idle, self.output.isEmpty, self.input.isEmpty,
             self.hasCarriedRequest || self.loop.now >= self.stopGraceEnd
         else { return }

@@ -32,12 +32,10 @@ package protocol HTTPHandler: Sendable {
 /// Why the server has no place for a request that is in order. It is answered 503.
 package enum CrowdRefusal: String, Error, Sendable, CaseIterable {
     case ofAddress = "too many requests of this address"
-    case held = "too many held requests"
 
     package var retryAfterSeconds: Int {
         switch self {
         case .ofAddress: 1
-        case .held: 30
         }
     }
 }
@@ -129,11 +127,8 @@ package enum RequestPatience: Sendable, Hashable {
     /// half of the connection, and when a stop of the server begins. The handler then ends its wait
     /// and answers at once; the answer is sent if somebody still listens.
     case held
-    /// As ``held``, where the body says whether to wait. Beyond the server's bound the handler is
-    /// asked with ``HTTPRequest/mayWait`` false, and answers at once.
-    case heldIfAsked
 
-    package var isHeld: Bool { self == .held || self == .heldIfAsked }
+    package var isHeld: Bool { self == .held }
 
     /// What the deadlines are told; nil: the usual total.
     var total: Duration? {
@@ -141,7 +136,7 @@ package enum RequestPatience: Sendable, Hashable {
         case .usual: nil
         case .total(let total): total
         // Longer than any process lives, and short enough to be added to a time.
-        case .transfer, .held, .heldIfAsked: .seconds(1 << 32)
+        case .transfer, .held: .seconds(1 << 32)
         }
     }
 }
@@ -168,8 +163,6 @@ package final class HTTPRequest: Sendable {
     package let version: HTTPVersion
     /// What the handler said of the head.
     package let patience: RequestPatience
-    /// False where the server has no place for another request that waits.
-    package let mayWait: Bool
     /// The callers that the connection knows; nil for a request without one.
     package let callers: KnownCallers?
 
@@ -177,7 +170,7 @@ package final class HTTPRequest: Sendable {
         head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity,
         isSecure: Bool = false, certificate: PeerCertificate? = nil,
         longWork: LongWork = LongWork(), version: HTTPVersion = .http1,
-        patience: RequestPatience = .usual, mayWait: Bool = true, callers: KnownCallers? = nil
+        patience: RequestPatience = .usual, callers: KnownCallers? = nil
     ) {
         self.head = head
         self.body = body
@@ -188,16 +181,7 @@ package final class HTTPRequest: Sendable {
         self.longWork = longWork
         self.version = version
         self.patience = patience
-        self.mayWait = mayWait
         self.callers = callers
-    }
-
-    /// The same request where it may not wait.
-    var withoutWaiting: HTTPRequest {
-        HTTPRequest(
-            head: self.head, body: self.body, peer: self.peer, identity: self.identity,
-            isSecure: self.isSecure, certificate: self.certificate, longWork: self.longWork,
-            version: self.version, patience: self.patience, mayWait: false, callers: self.callers)
     }
 
     /// The same request as a proxy's client has made it. Nothing is known of its caller from
@@ -206,7 +190,7 @@ package final class HTTPRequest: Sendable {
         HTTPRequest(
             head: self.head, body: self.body, peer: client, identity: self.identity,
             isSecure: self.isSecure, certificate: self.certificate, longWork: self.longWork,
-            version: self.version, patience: self.patience, mayWait: self.mayWait)
+            version: self.version, patience: self.patience)
     }
 }
 

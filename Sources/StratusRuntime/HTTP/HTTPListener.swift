@@ -55,7 +55,7 @@ final class HTTPListener: Channel {
         if case .ip(let text, _) = address, !self.shard.limits.trustedProxies.contains(text) {
             host = text
         }
-        guard self.shard.admission.enter(host) else {
+        guard let place = self.shard.admission.enter(host, on: self.shard) else {
             return Self.refuse(transport, isSecure: self.tls != nil)
         }
         if let tls = self.tls {
@@ -64,13 +64,13 @@ final class HTTPListener: Channel {
                     with: try TLSSession(server: tls.context, descriptor: transport.descriptor))
             } catch {
                 // No memory for a session: as good as no room.
-                return self.shard.admission.leave(host)
+                return self.shard.admission.leave(place)
             }
         }
         self.shard.add(
             HTTPConnection(
-                transport: transport, from: address, countingFor: host, isSecure: self.tls != nil,
-                shard: self.shard))
+                transport: transport, from: address, countingFor: host, at: place,
+                isSecure: self.tls != nil, shard: self.shard))
     }
 
     /// Says why in one packet that always fits a fresh socket, and forgets it.

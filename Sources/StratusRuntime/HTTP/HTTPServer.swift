@@ -31,8 +31,15 @@ package final class HTTPServer: Sendable {
     /// Open connections over all loops.
     package var connectionCount: Int { self.admission.total }
 
-    /// Requests that the handler holds, or whose answers are still being sent.
-    package var heldCount: Int { self.admission.held }
+    package var figures: PlaceFigures {
+        PlaceFigures(kind: "connection") {
+            [admission] in
+            admission.total
+        } endedCount: {
+            [admission] in
+            admission.endedCount
+        }
+    }
 
     /// Requests that were refused before a handler saw them: malformed, too large or too slow.
     package func refusedCount(_ refusal: HTTPRefusal) -> UInt64 {

@@ -83,9 +83,6 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// Requests over HTTP/2, or through trusted proxies, that are being answered for one address.
     package var requestCountPerAddressMax = 1_024
 
-    /// Requests that the handler may hold until something happens, over all loops. Beyond: 503.
-    package var heldRequestCountMax = 10_000
-
     /// Whose requests count for the address that they name, and whose connections count for none.
     package var trustedProxies = TrustedProxies()
 

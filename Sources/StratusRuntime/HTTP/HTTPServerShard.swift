@@ -6,7 +6,9 @@ import StratusTLS
 protocol ServedConnection: AnyObject {
     /// Without port; nil on a Unix socket and for a trusted proxy: they count for no address.
     var address: String? { get }
-    /// For a graceful stop: ends after what is in flight.
+    /// Its place among the server's connections.
+    var place: UInt64 { get }
+    /// For a graceful stop, and for one whose place another has: ends after what is in flight.
     func closeWhenDone()
     func close(isCut: Bool)
 }
@@ -36,7 +38,8 @@ final class HTTPServerShard: @unchecked Sendable {
     private var dateExpiry = MonotonicTime(nanoseconds: .min)
 
     private var listeners: [HTTPListener] = []
-    private var connections: [ObjectIdentifier: any ServedConnection] = [:]
+    /// By their places.
+    private var connections: [UInt64: any ServedConnection] = [:]
     private(set) var isStopping = false
     private var stoppers: [CheckedContinuation<Void, Never>] = []
 
@@ -65,24 +68,29 @@ final class HTTPServerShard: @unchecked Sendable {
     }
 
     func add(_ connection: HTTPConnection) {
-        self.connections[ObjectIdentifier(connection)] = connection
+        self.connections[connection.place] = connection
         connection.open()
         if self.isStopping { connection.closeWhenDone() }
     }
 
     /// The socket goes on in HTTP/2, with what it has brought already.
     func handOver(_ old: HTTPConnection, _ received: Bytes) {
-        self.connections[ObjectIdentifier(old)] = nil
         let connection = HTTP2Connection(of: old, shard: self)
-        self.connections[ObjectIdentifier(connection)] = connection
+        self.connections[connection.place] = connection
         connection.open(received)
-        if self.isStopping { connection.closeWhenDone() }
+        if old.endsSoon { connection.closeWhenDone() }
     }
 
     func didClose(_ connection: any ServedConnection) {
-        self.admission.leave(connection.address)
-        self.connections[ObjectIdentifier(connection)] = nil
+        self.admission.leave(connection.place)
+        self.connections[connection.place] = nil
         if self.connections.isEmpty { self.endStop() }
+    }
+
+    /// Another has the connection's place. It closes if it is idle, and otherwise after what is in
+    /// flight. Called on any loop.
+    func endSoon(_ place: UInt64) {
+        self.loop.submit { self.connections[place]?.closeWhenDone() }
     }
 
     /// The handler's answer. What a trusted proxy passes on is its client's request, which has a
@@ -90,28 +98,13 @@ final class HTTPServerShard: @unchecked Sendable {
     func respond(to request: HTTPRequest, by plan: RequestPlan) async -> HTTPResponse {
         let proxies = self.limits.trustedProxies
         guard let client = proxies.client(behind: request.peer, request.head.headers) else {
-            return await self.answer(request, by: plan)
+            return await plan.respond(request)
         }
         guard self.admission.enterRequest(client) else {
             return self.refusal(.ofAddress, request)
         }
         defer { self.admission.leaveRequest(client) }
-        return await self.answer(request.passedOn(for: client), by: plan)
-    }
-
-    /// A request that may be held takes one of the server's places first, and keeps it until its
-    /// handler has ended. One that waits only if its body says so may go on without a place.
-    private func answer(_ request: HTTPRequest, by plan: RequestPlan) async -> HTTPResponse {
-        guard request.patience.isHeld else { return await plan.respond(request) }
-        guard self.admission.enterHeld(max: self.limits.heldRequestCountMax) else {
-            if request.patience == .heldIfAsked {
-                return await plan.respond(request.withoutWaiting)
-            }
-            return self.refusal(.held, request)
-        }
-        var response = await plan.respond(request)
-        response.held = HeldPlace(in: self.admission, with: response.held)
-        return response
+        return await plan.respond(request.passedOn(for: client))
     }
 
     private func refusal(_ refusal: CrowdRefusal, _ request: HTTPRequest) -> HTTPResponse {
@@ -158,7 +151,9 @@ final class HTTPServerShard: @unchecked Sendable {
     }
 
     /// Apart from the dictionary, which changes while they close.
-    private var inOrder: [any ServedConnection] { Array(self.connections.values) }
+    private var inOrder: [any ServedConnection] {
+        self.connections.sorted { $0.key < $1.key }.map(\.value)
+    }
 
     private func endStop() {
         for stopper in self.stoppers { stopper.resume() }

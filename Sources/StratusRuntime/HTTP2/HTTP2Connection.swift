@@ -29,6 +29,7 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
     let shard: HTTPServerShard
     let transport: Transport
     let address: String?
+    let place: UInt64
     let peer: String
     let certificate: PeerCertificate?
     let session: HTTP2ServerSession
@@ -60,6 +61,8 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
     private(set) var stageDeadline = MonotonicTime(nanoseconds: .max)
     private var lingerEnd = MonotonicTime(nanoseconds: .max)
     private var lingeredCount = 0
+    /// Another connection has its place, or the server stops.
+    private var isGivingWay = false
     /// No further stream is served.
     private var isDraining = false
     private var isFloodTold = false
@@ -73,6 +76,7 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         self.shard = shard
         self.transport = old.transport
         self.address = old.address
+        self.place = old.place
         self.peer = old.peer
         self.certificate = old.certificate
         self.registration = old.registration
@@ -233,7 +237,7 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         }
         guard !stream.isOver else { return }
         exchange.task = task
-        if self.shard.isStopping { exchange.hurry() }
+        if self.isGivingWay || self.shard.isStopping { exchange.hurry() }
     }
 
     /// The handler of a stream is done with it.
@@ -471,7 +475,8 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
     /// For a graceful stop: clients are told first, what they have sent until they know is
     /// answered, then the last stream is named and the rest awaited.
     func closeWhenDone() {
-        guard self.stage == .open, !self.isDraining else { return }
+        guard self.stage == .open, !self.isDraining, !self.isGivingWay else { return }
+        self.isGivingWay = true
         self.session.announceShutdown()
         self.readAll()
         self.hurryHeld()

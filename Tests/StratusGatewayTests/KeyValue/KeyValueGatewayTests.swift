@@ -337,33 +337,29 @@ import Testing
     }
 
     @Test func `where nobody may wait any more, values are set all the same`() async throws {
-        let phone = try await Self.device()
-        let path = phone.caller.target("private/sync").replacing("/database/1/", with: "/kvs/1/")
-            .replacing("/private/", with: "/")
-        let target = path.split(separator: "?", maxSplits: 1).map(String.init)
-        func sync(_ body: JSON) async throws -> (Int, JSON) {
-            let head = RequestHead(
-                method: "POST", path: target[0], query: target.count > 1 ? target[1] : nil)
-            let request = HTTPRequest(
-                head: head, body: CollectedBody(Array(body.description.utf8)), peer: "test",
-                identity: phone.wire.world.drawIdentity(), patience: .heldIfAsked, mayWait: false)
-            let response = await phone.wire.handler.respond(to: request)
-            guard case .bytes(let bytes) = response.body else { return (response.status, [:]) }
-            return (response.status, try JSON(parsing: bytes))
+        var settings = GatewaySettings()
+        settings.heldRequestCountMax = 1
+        var phone = try await Self.device(settings: settings)
+        var watch = Device(phone.wire, phone.caller, "watch")
+        _ = try await phone.sync()
+        _ = try await watch.sync()
+        let waiting = Task { [watch] in
+            var watch = watch
+            return try await watch.sync([], ["wait": 55])
         }
-        let now = JSON.number("\(phone.wire.world.wallMilliseconds)")
-        let (status, first) = try await sync([
-            "device": "phone", "batch": 1, "now": now,
-            "changes": [["key": "k", "at": now, "value": ["integer": 1]]],
-        ])
-        #expect(status == 200, "\(first)")
-        let waiting: JSON = [
-            "device": "phone", "token": .string(first["token"].text ?? ""), "wait": 55,
-        ]
-        let (refused, refusal) = try await sync(waiting)
-        #expect(refused == 503 && refusal["serverErrorCode"].text == "TRY_AGAIN_LATER")
-        #expect(refusal["retryAfter"] == 30 && refusal["reason"].text == "too many held requests")
-        #expect(try await sync(waiting.setting("wait", 0)).0 == 200)
+        while phone.wire.handler.kernel.held.waits.size == 0 {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        let refusal = try await phone.send(
+            "POST", "kvs/1/sync",
+            ["device": "phone", "token": .string(phone.token ?? ""), "wait": 55])
+        let json = try JSON(parsing: refusal.body)
+        #expect(refusal.status == 503 && json["serverErrorCode"].text == "TRY_AGAIN_LATER")
+        #expect(json["retryAfter"] == 30 && json["reason"].text == "too many held requests")
+        #expect(try await phone.sync([], ["wait": 0])["reason"] == "none")
+        _ = try await phone.sync([phone.set("k", ["integer": 1])], ["wait": 55])
+        #expect(try await waiting.value["reason"] == "serverChange")
+        #expect(phone.wire.handler.kernel.held.waits.size == 0)
     }
 
     @Test func `a newer wait of a device ends the older one, and a client may go`() async throws {

@@ -414,11 +414,18 @@ import Testing
         }
         streams.append(await other("x"))
         #expect(streams[2].status == 200)
-        #expect(await other("y").status == 503)
-        #expect(stage.wire.handler.kernel.live.count == 3)
+        // A third user takes the place of the oldest stream of the one who has most.
+        streams.append(await other("y"))
+        #expect(streams[3].status == 200 && stage.wire.handler.kernel.held.streams.size == 3)
+        #expect(try await streams[0].piece() == "retry: 1000\n\n")
+        #expect(try await streams[0].piece() == "retry: 30000\n\n")
+        #expect(try await streams[0].piece() == nil)
+        // Each of three has one of three.
+        #expect(await other("z").status == 503)
         streams = []
         #expect(
-            stage.wire.handler.kernel.live.count == 0 && stage.wire.handler.kernel.seats.count == 0)
+            stage.wire.handler.kernel.held.streams.size == 0
+                && stage.wire.handler.kernel.seats.count == 0)
         #expect(await stage.open("zone=Shelves").status == 200)
     }
 

@@ -126,6 +126,40 @@ import Testing
         }
     }
 
+    @Test func `of a full server an address with few connections takes one of who has most`()
+        async throws
+    {
+        var limits = HTTPServerLimits.forTests
+        limits.connectionCountMax = 8
+        let handler = HeldRequestTests.Waiting(.held)
+        try await withServer(handler, limits: limits) { server, address in
+            var clients = try (0..<8).map { _ in try RawClient(address, from: "127.0.0.1") }
+            for (index, client) in clients.enumerated() where index != 1 {
+                client.send("GET /plain HTTP/1.1\r\nhost: x\r\n\r\n")
+                #expect(client.text(until: "plain").end == .stillOpen)
+            }
+            // The second one is busy.
+            clients[1].send("GET /held HTTP/1.1\r\nhost: x\r\n\r\n")
+            try await eventually { handler.waiting == 1 }
+            #expect(
+                try RawClient(address, from: "127.0.0.1").text().text.hasPrefix("HTTP/1.1 503 "))
+            for (index, source) in ["127.0.0.2", "127.0.0.3"].enumerated() {
+                let other = try RawClient(address, from: source)
+                other.send("GET /plain HTTP/1.1\r\nhost: x\r\n\r\n")
+                #expect(other.text(until: "plain").end == .stillOpen)
+                // What is idle is closed; what is busy is answered first.
+                let last = clients[index].text().text
+                #expect(index == 0 ? last.isEmpty : last.contains("\r\n\r\nover"), "\(last)")
+                try await eventually { server.connectionCount == 8 }
+                // Beyond its share it takes none.
+                let more = try RawClient(address, from: source)
+                #expect(more.text().text.hasPrefix("HTTP/1.1 503 "))
+                clients.append(other)
+            }
+            #expect(server.figures.endedCount() == 2)
+        }
+    }
+
     @Test func `G-15: an endless head is refused before it fills memory`() async throws {
         var limits = HTTPServerLimits.forTests
         limits.message.headerSizeMax = ByteCount(1_000)

@@ -12,7 +12,10 @@ final class RawClient {
 
     private var descriptor: Int32
 
-    init(_ address: SocketAddress, receiveBufferSize: Int32? = nil) throws {
+    /// - Parameter source: the address that it comes from.
+    init(
+        _ address: SocketAddress, receiveBufferSize: Int32? = nil, from source: String? = nil
+    ) throws {
         self.descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
         var patience = timeval(tv_sec: 60, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
@@ -28,6 +31,12 @@ final class RawClient {
             self.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay,
             socklen_t(MemoryLayout<Int32>.size))
         let descriptor = self.descriptor
+        if let source {
+            let bound = try SocketAddress.ip(source, port: 0).withSystemAddress {
+                bind(descriptor, $0, $1)
+            }
+            precondition(bound == 0, "no address \(source)")
+        }
         let code = try address.withSystemAddress { connect(descriptor, $0, $1) == 0 ? 0 : errno }
         guard code == 0 else { throw SocketError(code: code, during: "connect") }
     }
