@@ -10,7 +10,14 @@ class Held(Attack):
 
     # So many connections of an address are served.
     ADDRESS_MAX = 2_000
-    seconds, cost, shrinks = 6.0, 2.0, True
+    seconds, cost, shrinks = 6.0, 3.0, True
+    # Whether more ask than there are places, so that some are told to come later.
+    fills = True
+
+    def __init__(self, stand, is_long):
+        super().__init__(stand, is_long)
+        if is_long and self.fills:
+            self.seconds = 25.0
 
     def begin(self):
         self.held, gateway = [], self.stand.gateways[0]
@@ -24,6 +31,28 @@ class Held(Attack):
                 self.note_wrong(f"connection {number}: {error!r}")
                 break
             self.held.append(one)
+        until = time.monotonic() + 60
+        while self.fills and not self.is_full(self.answers()) and time.monotonic() < until:
+            time.sleep(0.2)
+
+    def answers(self):
+        """How many were answered with which status. A wait that has its place is not answered yet, and a stream does not end."""
+        answers = {}
+        for one in self.held:
+            try:
+                text = one.recv(4_096, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+                status = "ended" if b"retry: 30000" in text else text[9:12].decode() or "cut"
+            except BlockingIOError:
+                status = "none"
+            except OSError:
+                status = "cut"
+            answers[status] = answers.get(status, 0) + 1
+        return answers
+
+    @staticmethod
+    def is_full(answers):
+        """Some were told to come later, or gave way to others of their container."""
+        return "503" in answers or "ended" in answers
 
     def send(self, client, turn):
         time.sleep(0.1)
@@ -38,17 +67,10 @@ class Held(Attack):
         return newcomer.records("records/lookup", {"records": [{"recordName": "none"}]})
 
     def finish(self):
-        """Says how many have their place: a wait is not answered yet, and a stream does not end."""
-        answers = {}
+        answers = self.answers()
+        if self.fills and not self.is_full(answers):
+            self.note_wrong(f"there was room for all: {answers}")
         for one in self.held:
-            one.setblocking(False)
-            try:
-                status = one.recv(12)[9:].decode() or "cut"
-            except BlockingIOError:
-                status = "none"
-            except OSError:
-                status = "cut"
-            answers[status] = answers.get(status, 0) + 1
             one.close()
         self.detail = f"{len(self.held)} connections were answered: {answers}"
 
@@ -57,6 +79,24 @@ class Waits(Held):
     name, wanted = "places: 10,000 waits of one user", 10_100
 
     def come(self, newcomer):
+        return self.poll(newcomer) if self.count % 2 else self.wait(newcomer)
+
+    @staticmethod
+    def poll(newcomer):
+        """A poll that is not answered has its place: there is nothing to tell."""
+        target = newcomer.gateway.device("tokens/create", newcomer.user, HONEST)
+        status, made = newcomer.post(target, {"apnsEnvironment": "development"})
+        if status != 200:
+            return status, made
+        newcomer.connection.sock.settimeout(0.5)
+        try:
+            status, answer = newcomer.ask("GET", "/" + made["webcourierURL"].split("/", 3)[3])
+        except TimeoutError:
+            return 200, None
+        return 0, f"a poll is answered {status} {answer}"
+
+    @staticmethod
+    def wait(newcomer):
         target = newcomer.gateway.key_values("sync", newcomer.user, HONEST)
         status, answer = newcomer.post(target, {"device": "a"})
         if status != 200:
@@ -76,7 +116,7 @@ class Waits(Held):
 
 
 class Streams(Held):
-    name, wanted = "places: 2,000 live streams of 63 users", 2_000
+    name, wanted = "places: 2,000 live streams of 63 users", 2_010
 
     def come(self, newcomer):
         newcomer.connection.request("GET", newcomer.gateway.records("live", newcomer.user, HONEST) + "&database=1")
@@ -90,6 +130,7 @@ class Streams(Held):
 
 class Idle(Held):
     name, wanted, seconds = "places: 2,000 connections that say nothing", 2_000, 2.0
+    fills = False
 
     def request(self, gateway, number):
         return b""

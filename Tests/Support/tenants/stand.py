@@ -22,6 +22,8 @@ SCHEMA = """DEFINE SCHEMA
 # Beside the defaults: logs that a program reads, a flood of HTTP/2 without TLS, and no push that leaves this machine.
 SETTINGS = {"STRATUS_LOG_FORMAT": "json", "STRATUS_LOG_ACCESS": "false", "STRATUS_CLIENT_PLAIN_HTTP2": "true",
             "STRATUS_PUSH_ALLOW_PRIVATE_ADDRESSES": "true"}
+# Where attacks are smaller, for want of time, a node has fewer places.
+SMALL = {"STRATUS_LIMITS_HELD_REQUEST_COUNT_MAX": "2000", "STRATUS_LIMITS_LIVE_STREAM_COUNT_MAX": "400"}
 
 
 class Gateway:
