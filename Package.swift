@@ -392,12 +392,12 @@ let package = Package(
         .target(
             name: "ChildProcesses", dependencies: ["CSpawn", "StratusRuntime"],
             path: "Tests/ChildProcesses",
-            swiftSettings: house),
+            swiftSettings: tests),
         .testTarget(
             name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: tests),
         // Conversations over the wire, written once: in process and against a real one.
         .target(
-            name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
+            name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: tests),
         .testTarget(
             name: "WireTests",
             dependencies: ["StratusModel", "StratusHTTP", "WireScenarios", "ChildProcesses"],
