@@ -46,7 +46,6 @@ import Testing
         "IdentityCoding.swift": ["key.kind": "identity row", "kind": "identity row"],
         "IndexedSchemaCoding.swift": ["index.kind": "index kind", "index.state": "index state"],
         "Job.swift": ["link.action": "reference action"],
-        "KeyValueCoding.swift": ["one.reason": "key-value refusal", "reason": "key-value refusal"],
         "LinkEnds.swift": [
             "end.action": "reference action", "self.container.environment": "environment",
         ],
@@ -76,7 +75,6 @@ import Testing
         "RecordOutcomeCoding.swift": [
             "operation": "record command", "refusal": "zone refusal",
             "refusal.reason": "record refusal",
-            "result": "subscription result",
         ],
         "SchemaCoding.swift": ["field.indexes": "-bits", "permission": "permission"],
         "Session.swift": ["self.container.environment": "environment"],

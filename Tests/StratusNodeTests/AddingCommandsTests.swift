@@ -10,7 +10,13 @@ import Testing
         container: ContainerReference(container: "iCloud.test", environment: .development),
         scope: .private, owner: "_u")
 
-    private func adds(_ command: RecordCommand) -> Bool {
+    private func adds(_ command: RecordCommand) -> Bool { self.adds(any: command) }
+
+    private func adds(_ operation: some DatabaseOperation<RecordState>) -> Bool {
+        self.adds(any: operation)
+    }
+
+    private func adds(any command: some Submittable) -> Bool {
         AddingCommands.contains(
             command.enveloped(
                 container: Self.database.container, identity: RequestIdentity(high: 1, low: 1),
@@ -44,12 +50,14 @@ import Testing
         #expect(!self.adds(.eraseDatabase(EraseDatabase(database: Self.database))))
         #expect(!self.adds(.schema(.install(Schema()))))
         #expect(!self.adds(.recover))
-        let put = PutKey(Self.database) { $0.key.wrapped = [1] }
+        #expect(!self.adds(PutKey(Self.database) { $0.key.wrapped = [1] }))
+        let subscription = Subscription("s", .database, content: [])
         #expect(
-            !AddingCommands.contains(
-                put.enveloped(
-                    container: Self.database.container, identity: RequestIdentity(high: 1, low: 1),
-                    deadlineMilliseconds: 1, principal: Principal(kind: .system))))
+            self.adds(
+                ModifySubscriptions(Self.database) {
+                    $0.operations = [.delete("r"), .create(subscription)]
+                }))
+        #expect(!self.adds(ModifySubscriptions(Self.database) { $0.operations = [.delete("r")] }))
     }
 
     @Test func `S-05 a new account adds; a session of somebody who comes to delete does not`() {

@@ -145,86 +145,7 @@ import Testing
             ("command-recover-1", .recover),
             ("command-forget-outcomes-1", .forgetOutcomes),
             ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
-            (
-                "command-modify-subscriptions-1",
-                .modifySubscriptions(
-                    ModifySubscriptions(
-                        database: Bench.privateDatabase, countMax: 1_000,
-                        operations: [
-                            .create(Self.subscription),
-                            .update(
-                                Subscription(
-                                    "z", .zone, zone: "Shelves",
-                                    content: Bytes(#"{"subscriptionType":"zone"}"#.utf8))),
-                            .delete("old"),
-                        ]))
-            ),
-            (
-                "command-follow-news-1",
-                .followNews(
-                    FollowNews(
-                        database: Bench.privateDatabase, subscriber: Bench.owner,
-                        token: Bytes(1...16),
-                        .advance(
-                            from: NewsPosition(number: 4, subscription: "a"),
-                            to: NewsPosition(number: 300), spent: "b")))
-            ),
-            (
-                "command-follow-news-2",
-                .followNews(
-                    FollowNews(
-                        database: Bench.publicDatabase, subscriber: Bench.owner,
-                        token: Bytes(1...16), .begin))
-            ),
-            (
-                "command-follow-news-3",
-                .followNews(
-                    FollowNews(
-                        database: Bench.publicDatabase, subscriber: Bench.owner,
-                        token: Bytes(repeating: 0, count: 16), .forget))
-            ),
-            (
-                "command-follow-news-4",
-                .followNews(
-                    FollowNews(
-                        database: Bench.publicDatabase, subscriber: Bench.owner,
-                        token: Bytes(1...16), as: .device, .begin))
-            ),
-            (
-                "command-follow-news-5",
-                .followNews(
-                    FollowNews(
-                        database: Bench.privateDatabase, subscriber: Bench.owner,
-                        token: Bytes(1...16), as: .device,
-                        .advance(
-                            from: NewsPosition(number: 4, subscription: "a"),
-                            to: NewsPosition(number: 300), spent: nil)))
-            ),
-            (
-                "command-follow-news-7",
-                .followNews(
-                    FollowNews(
-                        database: Bench.privateDatabase, subscriber: Bench.owner,
-                        token: Bytes(1...16), .close(mark: 300, told: ChangeTag(77))))
-            ),
-            (
-                "command-follow-news-8",
-                .followNews(
-                    FollowNews(
-                        database: Bench.privateDatabase, subscriber: Bench.owner,
-                        token: Bytes(1...16),
-                        .advance(
-                            from: NewsPosition(number: 4), to: NewsPosition(number: 300),
-                            spent: nil, told: ChangeTag(77))))
-            ),
-            (
-                "command-follow-news-6",
-                .followNews(
-                    FollowNews(
-                        database: Bench.privateDatabase, subscriber: Bench.owner,
-                        token: Bytes(1...16), .leave))
-            ),
-        ] + AssetGoldens.commands + KeyValueGoldens.commands
+        ] + AssetGoldens.commands
         + DocumentGoldens.commands + PartGoldenTests.commands
 
     static let subscription = Subscription(
@@ -268,16 +189,12 @@ import Testing
                 "outcome-reserved-1", .reserveReferences,
                 .reserved([nil, RecordRefusal(.tooManyReferrers, "author-03")])
             ),
-            (
-                "outcome-subscriptions-1", .modifySubscriptions,
-                .subscriptions([.saved, .deleted, .notFound, .zoneNotFound, .tooMany])
-            ),
             ("outcome-recovered-1", .recover, .recovered),
             (
                 "outcome-buckets-noted-1", .noteBuckets,
                 .bucketsNoted(BucketMask(of: [0, 9]))
             ),
-        ] + KeyValueGoldens.outcomes + DocumentGoldens.outcomes
+        ] + DocumentGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -344,7 +261,7 @@ import Testing
                         drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
                     schemaVersion: 3,
                     growth: [JustInTime.recordType(named: "New", holding: [])])),
-        ] + AssetGoldens.queries + KeyValueGoldens.queries
+        ] + AssetGoldens.queries
         + DocumentGoldens.queries + PartGoldenTests.queries
 
     static let answers: [RecordAnswer] =
@@ -384,7 +301,7 @@ import Testing
             .heldRecords(HeldRecords(use: .none, next: [0, 0, 0, 1, 0x41])),
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
-        ] + AssetGoldens.answers + KeyValueGoldens.answers
+        ] + AssetGoldens.answers
         + DocumentGoldens.answers + PartGoldenTests.answers
 
     /// Everything that is written for other nodes, by the name of its file.
@@ -403,7 +320,7 @@ import Testing
     /// Those of the operations and questions that are types.
     static let typed =
         KeyGoldens.samples + ShareGoldens.samples + AssetGoldens.samples
-        + SubscriptionGoldens.samples
+        + SubscriptionGoldens.samples + KeyValueGoldens.samples
 
     /// Each by its kind, and a number among those of its kind.
     private static func named<Value>(

@@ -94,14 +94,10 @@ import Testing
                 field: .system(.recordName), comparator: .notListMemberBeginsWith,
                 operand: .scalar(.string("x")))
         ]
-        let command = RecordCommand.modifySubscriptions(
-            ModifySubscriptions(
-                database: DatabaseID(container: Self.container, scope: .public, owner: ""),
-                operations: [
-                    .create(
-                        Subscription(
-                            "s", .query, predicate: predicate, reasons: .created, content: []))
-                ]))
+        let subscription = Subscription(
+            "s", .query, predicate: predicate, reasons: .created, content: [])
+        let database = DatabaseID(container: Self.container, scope: .public, owner: "")
+        let command = ModifySubscriptions(database) { $0.operations = [.create(subscription)] }
         var body = command.encoded()
         #expect(state.reading(of: Self.command(.records, body)) == .readable(since: .one))
         // The selector, then the comparator, behind the type's name.

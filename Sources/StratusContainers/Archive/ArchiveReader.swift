@@ -30,21 +30,12 @@ struct ArchiveReader: Sendable {
 
     /// A page of a key-value store.
     func keyValues(of database: DatabaseID, after: FeedPosition?) async throws -> KeyValuesPage {
-        let ask = KeyValuesAsk(database: database, after: after)
-        guard
-            case .keyValues(let page) = try await self.ask(
-                .keyValues(ask), of: database)
-        else { throw RouteError.otherKind }
-        return page
+        try await self.ask(KeyValuesAsk(database) { $0.after = after })
     }
 
     /// The devices that have changed a key-value store.
     func keyValueDevices(of database: DatabaseID) async throws -> [KeyValueDevice] {
-        guard
-            case .keyValueDevices(let devices) = try await self.ask(
-                .keyValueDevices(database), of: database)
-        else { throw RouteError.otherKind }
-        return devices
+        try await self.ask(KeyValueDevicesAsk(database) { _ in }).devices
     }
 
     /// An answer about documents.
@@ -60,12 +51,11 @@ struct ArchiveReader: Sendable {
 
     /// Removes all that a user is subscribed to in a database that is not the user's own.
     func forgetSubscriptions(of user: String, in database: DatabaseID) async throws {
-        _ = try await self.store.plain.submit(
-            RecordCommand.followNews(
-                FollowNews(
-                    database: database, subscriber: user,
-                    token: Bytes(repeating: 0, count: FollowNews.tokenLength), .forget)),
-            at: .database(database))
+        let forget = FollowNews(database) {
+            $0.subscriber = user
+            $0.step = .forget
+        }
+        _ = try await self.submit(forget)
     }
 
     /// Files that are lost, in the partition of a database.

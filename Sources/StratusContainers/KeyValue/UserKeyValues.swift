@@ -1,7 +1,9 @@
 import StratusCluster
+import StratusCoding
 package import StratusIdentity
 package import StratusModel
 package import StratusRecords
+import StratusRows
 
 /// One person's key-value store in one container, for administrators.
 package struct UserKeyValues: Sendable {
@@ -66,18 +68,19 @@ package struct UserKeyValues: Sendable {
     ) async throws -> KeyValueRefusal? {
         let now = self.store.now
         let last = try await self.devices().first { $0.device == Self.device }?.lastBatch ?? 0
-        let outcome = try await self.store.plain.submit(
-            RecordCommand.modifyKeyValues(
-                ModifyKeyValues(
-                    database: self.database, device: Self.device, batch: last + 1,
-                    nowMilliseconds: now,
-                    drawnIncarnation: ZoneIncarnation(self.store.world.random()),
-                    changes: [
-                        ModifyKeyValues.Change(key: key, atMilliseconds: now, value: value)
-                    ])), at: .database(self.database))
-        guard case .keyValues(let modified) = outcome else {
-            throw RouteError.otherKind
+        let change = ModifyKeyValues.Change {
+            $0.key = key
+            $0.atMilliseconds = now
+            $0.value = value
         }
+        let modified = try await self.store.plain.submit(
+            ModifyKeyValues(self.database) {
+                $0.device = Self.device
+                $0.batch = last + 1
+                $0.nowMilliseconds = now
+                $0.drawnIncarnation = ZoneIncarnation(self.store.world.random())
+                $0.changes = [change]
+            }, at: .database(self.database))
         // Somebody else's change had this number: nothing was done.
         if modified.isRepeat { throw RouteError.notExecuted(retryAfter: .seconds(1)) }
         return modified.refused.first?.reason

@@ -3,6 +3,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 
@@ -26,9 +27,8 @@ struct AccountService: Sendable {
         }
         let database = exchange.holder.home
         let key = ShardKey.database(database)
+        let page = try await exchange.ask(KeyValuesAsk(database) { $0.limit = 1 }, at: key)
         guard
-            case .keyValues(let page) = try await exchange.ask(
-                .keyValues(KeyValuesAsk(database: database, limit: 1)), at: key),
             case .use(let use, _, let assets) = try await exchange.ask(.use(database), at: key)
         else { throw RouteError.otherKind }
         json.object { object in

@@ -5,6 +5,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRows
 import StratusRuntime
 import StratusSealing
 
@@ -177,7 +178,11 @@ struct KeyValueService: Sendable {
                 reason: "a change has either a 'value' or 'removed': true")
         }
         let value = try item["value"].map { try PropertyListReader.value($0).encoded() }
-        return ModifyKeyValues.Change(key: key, atMilliseconds: milliseconds, value: value)
+        return ModifyKeyValues.Change {
+            $0.key = key
+            $0.atMilliseconds = milliseconds
+            $0.value = value
+        }
     }
 
     private var place: FeedPlace {
@@ -204,15 +209,16 @@ struct KeyValueService: Sendable {
     private func take(_ ask: inout Ask, isFirst: Bool) async throws -> [String] {
         let limit = self.exchange.kernel.limits.keyValueSizeMax
         var draws = self.exchange.draws()
-        let outcome = try await self.submit(
-            ModifyKeyValues(
-                database: self.exchange.holder.home, device: ask.device,
-                batch: ask.batch ?? 0, nowMilliseconds: ask.nowMilliseconds, isFirst: isFirst,
-                drawnIncarnation: draws.incarnation(),
-                rules: KeyValueRules(sizeMax: limit.raw), changes: ask.changes))
-        guard case .keyValues(let modified) = outcome else {
-            throw RouteError.otherKind
-        }
+        let modified = try await self.submit(
+            ModifyKeyValues(self.exchange.holder.home) {
+                $0.device = ask.device
+                $0.batch = ask.batch ?? 0
+                $0.nowMilliseconds = ask.nowMilliseconds
+                $0.isFirst = isFirst
+                $0.drawnIncarnation = draws.incarnation()
+                $0.rules.sizeMax = UInt32(clamping: limit.raw)
+                $0.changes = ask.changes
+            })
         self.counters.note(modified, count: ask.changes.count)
         for refused in modified.refused {
             ask.refused.append((refused.key, ClientError(refused.reason, limit)))
@@ -228,7 +234,7 @@ struct KeyValueService: Sendable {
     /// has waited here: who waits for a leader must not come out younger than who did not.
     ///
     /// It is one command under one identity, so it is carried out once whichever proposal arrives.
-    private func submit(_ modify: ModifyKeyValues) async throws -> RecordOutcome {
+    private func submit(_ modify: ModifyKeyValues) async throws -> ModifiedKeyValues {
         let kernel = self.exchange.kernel
         let (begun, end) = (self.exchange.begun, self.exchange.deadline)
         let identity = self.exchange.identity(attempt: 0)
@@ -242,9 +248,10 @@ struct KeyValueService: Sendable {
             var caller = self.exchange.caller
             caller.end = impatient
             do throws(RecordsError) {
-                return try await self.exchange.submit(
-                    .modifyKeyValues(aged), to: .database(modify.database), schema: Schema(),
-                    as: caller, identity: identity)
+                let modified = try await kernel.partitions.submit(
+                    aged, at: .database(modify.database), as: caller, identity: identity)
+                kernel.stirred(modify.database)
+                return modified
             } catch {
                 if case .refused(let refusal) = error { throw ClientError(refusal) }
                 if error == .outcomeUnknown { isInDoubt = true }
@@ -279,8 +286,10 @@ struct KeyValueService: Sendable {
         after: FeedPosition?, keys: [String] = [], until deadline: MonotonicTime
     ) async throws -> Found {
         var found = Found()
-        var ask = KeyValuesAsk(
-            database: self.exchange.holder.home, after: after, keys: keys)
+        var ask = KeyValuesAsk(self.exchange.holder.home) {
+            $0.after = after
+            $0.keys = keys
+        }
         for _ in 0..<Self.pageCountMax {
             let page = try await self.page(ask, until: deadline)
             if page.isFromStart {
@@ -304,11 +313,7 @@ struct KeyValueService: Sendable {
     ) async throws -> KeyValuesPage {
         var caller = self.exchange.caller
         caller.end = deadline
-        guard
-            case .keyValues(let page) = try await self.exchange.ask(
-                .keyValues(ask), at: .database(ask.database), as: caller)
-        else { throw RouteError.otherKind }
-        return page
+        return try await self.exchange.ask(ask, at: .database(ask.database), as: caller)
     }
 
     // MARK: Answers
@@ -361,7 +366,7 @@ extension JSONWriter {
         self.object {
             $0.member("keys", Int64(clamping: use.keyCount))
             $0.member("bytes", Int64(clamping: use.size))
-            $0.member("keysMax", KeyValueRules().keyCountMax)
+            $0.member("keysMax", Int(KeyValueRules().keyCountMax))
             $0.member("bytesMax", limits.keyValueSizeMax.raw)
         }
     }

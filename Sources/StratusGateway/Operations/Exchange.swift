@@ -243,7 +243,7 @@ final class Exchange: Sendable {
         self.raise(&command)
         let database =
             switch command {
-            case .modifyRecords, .modifyZones, .modifyKeyValues, .modifyDocuments: command.database
+            case .modifyRecords, .modifyZones, .modifyDocuments: command.database
             default: DatabaseID?.none
             }
         do throws(RecordsError) {
@@ -306,6 +306,19 @@ final class Exchange: Sendable {
                 try await self.submit(command, to: key, schema: schema, identity: identity),
                 identity
             )
+        } catch { throw ClientError.told(error) }
+    }
+
+    /// An operation on a database as the caller.
+    ///
+    /// - Parameter part: tells the commands of one request apart.
+    func submit<Operation: DatabaseOperation<RecordState>>(
+        _ operation: Operation, part: Bytes = []
+    ) async throws -> Operation.Outcome {
+        do throws(RecordsError) {
+            return try await self.kernel.partitions.submit(
+                operation, at: .database(operation.database), as: self.caller,
+                identity: self.identity(attempt: 0, part: part))
         } catch { throw ClientError.told(error) }
     }
 

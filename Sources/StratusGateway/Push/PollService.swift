@@ -534,12 +534,13 @@ struct PollService: Surface {
         private func follow(
             _ place: Place, _ step: FollowNews.Step, until deadline: MonotonicTime
         ) async throws {
-            let command = RecordCommand.followNews(
-                FollowNews(
-                    database: place.database, subscriber: place.registration.userRecordName,
-                    token: self.token.name, step))
+            let follow = FollowNews(place.database) {
+                $0.subscriber = place.registration.userRecordName
+                $0.token = self.token.name
+                $0.step = step
+            }
             _ = try await self.kernel.partitions.plain.submit(
-                command, at: .database(place.database), as: .system(until: deadline))
+                follow, at: .database(place.database), as: .system(until: deadline))
         }
     }
 }

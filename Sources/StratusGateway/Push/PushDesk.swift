@@ -351,12 +351,14 @@ package struct PushDesk: Sendable {
     private func follow(
         _ target: PushTarget, _ step: FollowNews.Step, until deadline: MonotonicTime
     ) async throws {
-        let command = RecordCommand.followNews(
-            FollowNews(
-                database: target.database, subscriber: target.subscriber, token: target.token,
-                as: .device, step))
+        let follow = FollowNews(target.database) {
+            $0.subscriber = target.subscriber
+            $0.token = target.token
+            $0.follower = .device
+            $0.step = step
+        }
         _ = try await self.partitions.plain.submit(
-            command, at: .database(target.database), as: .system(until: deadline))
+            follow, at: .database(target.database), as: .system(until: deadline))
     }
 }
 

@@ -32,10 +32,9 @@ struct SpentCopies: Sendable {
                 tasks.addTask {
                     let copy = try await self.subscription(id, in: part, caller)
                     guard copy == fired else { return }
-                    let command = RecordCommand.modifySubscriptions(
-                        ModifySubscriptions(database: part, operations: [.delete(id)]))
+                    let modify = ModifySubscriptions(part) { $0.operations = [.delete(id)] }
                     _ = try await self.partitions.plain.submit(
-                        command, at: .database(part), as: caller)
+                        modify, at: .database(part), as: caller)
                 }
             }
             try await tasks.waitForAll()

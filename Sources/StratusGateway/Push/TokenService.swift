@@ -4,6 +4,7 @@ import StratusIdentity
 import StratusModel
 import StratusPush
 import StratusRecords
+import StratusRows
 import StratusSealing
 
 /// Poll tokens, drawn and registered in further containers, and the devices of push providers.
@@ -212,11 +213,13 @@ struct TokenService: Sendable {
         _ registration: Device.Registration, _ token: Bytes, as follower: NewsFollower
     ) async throws {
         for database in registration.databases(self.exchange.holder.layout) {
-            _ = try await self.exchange.submitAsSystem(
-                .followNews(
-                    FollowNews(
-                        database: database, subscriber: registration.userRecordName,
-                        token: token, as: follower, .begin)), to: .database(database))
+            let follow = FollowNews(database) {
+                $0.subscriber = registration.userRecordName
+                $0.token = token
+                $0.follower = follower
+            }
+            _ = try await self.exchange.kernel.partitions.plain.submit(
+                follow, at: .database(database), as: .system(until: self.exchange.deadline))
         }
     }
 

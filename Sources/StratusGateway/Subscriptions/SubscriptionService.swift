@@ -131,16 +131,14 @@ struct SubscriptionService: Sendable {
         _ operations: [ModifySubscriptions.Operation], to database: DatabaseID, part: Bytes = []
     ) async throws -> [SubscriptionResult] {
         if operations.isEmpty { return [] }
-        let outcome = try await self.exchange.submit(
-            .modifySubscriptions(
-                ModifySubscriptions(
-                    database: database, isShared: self.exchange.isShared,
-                    countMax: Self.countMax, operations: operations)),
-            to: database, schema: Schema(), part: part
-        ).outcome
-        guard case .subscriptions(let answered) = outcome, answered.count == operations.count
-        else { throw RouteError.otherKind }
-        return answered
+        let modify = ModifySubscriptions(database) {
+            $0.isShared = self.exchange.isShared
+            $0.countMax = UInt32(Self.countMax)
+            $0.operations = operations
+        }
+        let results = try await self.exchange.submit(modify, part: part).results
+        guard results.count == operations.count else { throw RouteError.otherKind }
+        return results
     }
 
     private func found(_ ids: [String]?) async throws -> [Subscription?] {

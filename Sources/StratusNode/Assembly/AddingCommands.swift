@@ -33,15 +33,12 @@ package enum AddingCommands {
     private static func adds(_ command: RecordCommand) -> Bool {
         switch command {
         case .modifyRecords(let modify): !modify.operations.allSatisfy(\.kind.isDelete)
-        case .modifySubscriptions(let modify):
-            modify.operations.contains { if case .delete = $0 { false } else { true } }
         case .modifyZones(let modify): modify.operations.contains { $0.kind == .create }
         case .schema(.extend), .reserveReferences: true
         // Without the schema in force nothing could be deleted either.
         case .schema(.install), .continueJobs, .eraseDatabase, .recover, .auditLinks,
-            .followNews:
+            .forgetOutcomes:
             false
-        case .forgetOutcomes: false
         // The creation that follows it is refused.
         case .noteBuckets: false
         case .modifyDocuments(let modify):
@@ -61,7 +58,6 @@ package enum AddingCommands {
                 case .place, .remove, .settle, .removeData, .refresh, .unlock, .withdraw: false
                 }
             }
-        case .modifyKeyValues(let modify): modify.changes.contains { $0.value != nil }
         }
     }
 }

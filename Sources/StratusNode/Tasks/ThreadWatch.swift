@@ -138,9 +138,6 @@ final class ThreadWatch: Sendable {
         case .use(let database): return "usage of \(Self.text(database)) \(who)"
         case .schema(let container): return "the schema of \(container.container)"
         case .buckets(let ask): return "the buckets in use of \(Self.text(ask.database)) \(who)"
-        case .keyValues(let ask): return "key values of \(Self.text(ask.database)) \(who)"
-        case .keyValueDevices(let database):
-            return "key-value devices of \(Self.text(database)) \(who)"
         case .documents(let ask): return "documents of \(Self.text(ask.database)) \(who)"
         case .jobs, .work: return "a look for jobs"
         case .heldRecords: return "a count of records"

@@ -36,8 +36,7 @@ import StratusQuery
 // record types as in a schema. Continue jobs: varint budget. Erase database: varint zones. Reserve references: 8 bytes drawn incarnation,
 // varint referrers, count of wishes, each text target, 1 action, text referrer. Note buckets: 1
 // count, varint mask, varint tag floor. Nothing follows recover, audit links and forget outcomes.
-// Subscriptions and news: see `SubscriptionCoding.swift`; key values: `KeyValueCoding.swift`;
-// documents: `DocumentCoding.swift`.
+// Documents: `DocumentCoding.swift`.
 
 extension RecordCommand {
     package func encoded() -> Bytes {
@@ -63,10 +62,7 @@ extension RecordCommand {
         case .eraseDatabase(let erase): writer.write(count: max(0, erase.zoneCount))
         case .reserveReferences(let reserve): reserve.write(to: &writer)
         case .recover, .auditLinks, .forgetOutcomes: break
-        case .modifySubscriptions(let modify): modify.write(to: &writer)
-        case .followNews(let follow): follow.write(to: &writer)
         case .noteBuckets(let note): writer.write(note.buckets)
-        case .modifyKeyValues(let modify): modify.write(to: &writer)
         case .modifyDocuments(let modify): modify.write(to: &writer)
         }
     }
@@ -109,17 +105,12 @@ extension RecordCommand {
         case .reserveReferences:
             self = .reserveReferences(try ReserveReferences(from: &reader, in: database))
         case .auditLinks: self = .auditLinks(AuditLinks(database: database))
-        case .modifySubscriptions:
-            self = .modifySubscriptions(try ModifySubscriptions(from: &reader, in: database))
-        case .followNews: self = .followNews(try FollowNews(from: &reader, in: database))
         case .noteBuckets:
             guard database.scope == .private, database.bucket == nil else {
                 throw DecodingError(.malformed, at: 3)
             }
             self = .noteBuckets(
                 NoteBuckets(database: database, buckets: try reader.zoneBuckets()))
-        case .modifyKeyValues:
-            self = .modifyKeyValues(try ModifyKeyValues(from: &reader, in: database))
         case .modifyDocuments:
             self = .modifyDocuments(try ModifyDocuments(from: &reader, in: database))
         case .installSchema, .extendSchema, .continueJobs, .recover, .forgetOutcomes:

@@ -18,10 +18,7 @@ extension RecordCommand: Levelled {
         case reserveReferences = 7
         case recover = 8
         case auditLinks = 9
-        case modifySubscriptions = 10
-        case followNews = 11
         case noteBuckets = 12
-        case modifyKeyValues = 13
         case modifyDocuments = 14
         case forgetOutcomes = 24
     }
@@ -37,10 +34,7 @@ extension RecordCommand: Levelled {
         case .reserveReferences: .reserveReferences
         case .recover: .recover
         case .auditLinks: .auditLinks
-        case .modifySubscriptions: .modifySubscriptions
-        case .followNews: .followNews
         case .noteBuckets: .noteBuckets
-        case .modifyKeyValues: .modifyKeyValues
         case .modifyDocuments: .modifyDocuments
         case .forgetOutcomes: .forgetOutcomes
         }
@@ -67,8 +61,6 @@ extension RecordQuery: Levelled {
         case judge = 10
         case use = 11
         case buckets = 16
-        case keyValues = 17
-        case keyValueDevices = 18
         case documents = 19
         case heldRecords = 22
     }
@@ -87,8 +79,6 @@ extension RecordQuery: Levelled {
         case .judge: .judge
         case .use: .use
         case .buckets: .buckets
-        case .keyValues: .keyValues
-        case .keyValueDevices: .keyValueDevices
         case .documents: .documents
         case .heldRecords: .heldRecords
         }
@@ -97,33 +87,6 @@ extension RecordQuery: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 { self.kind.rawValue }
     package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
-}
-
-extension ModifySubscriptions {
-    /// The builds that know the comparators, selectors and types in a command's predicates. They
-    /// stay in rows, so a build that does not know one must not apply the command.
-    static func reading(of command: Command) -> CommandReading {
-        do throws(DecodingError) {
-            let decoded = try RecordCommand(decoding: command.body, container: command.container)
-            guard case .modifySubscriptions(let modify) = decoded else { return .malformed }
-            return .readable(since: modify.level)
-        } catch {
-            if case .unknownNumber(let family, let number) = error.kind {
-                return .newer("\(family) \(number)")
-            }
-            return .malformed
-        }
-    }
-
-    package var level: FeatureLevel {
-        self.operations.reduce(.one) { level, operation in
-            switch operation {
-            case .create(let subscription), .update(let subscription):
-                max(level, subscription.predicate?.level ?? .one)
-            case .delete: level
-            }
-        }
-    }
 }
 
 extension IdentityCommand: Levelled {

@@ -20,8 +20,8 @@ package import StratusModel
 // `SharedZoneNote`. Zones: count of results: 1 created and
 // a zone summary, 2 deleted, 3 refused and 1 reason. Schema: varint version. Jobs: varint rows,
 // flag more. Refused: 1 reason, text subject. Erased: varint zones, varint records, flag more.
-// Reserved: count of wishes, each a flag and a refusal. Subscriptions: count of results, each 1
-// byte. Buckets noted: varint mask.
+// Reserved: count of wishes, each a flag and a refusal. Buckets noted: varint
+// mask.
 //
 // Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
 // order: text record name and a record body as in a row.
@@ -57,13 +57,8 @@ extension RecordOutcome {
                 writer.write(flag: refusal != nil)
                 if let refusal { writer.write(refusal) }
             }
-        case .subscriptions(let results):
-            writer.write(count: results.count)
-            for result in results { writer.write(result.rawValue) }
         case .bucketsNoted(let mask):
             writer.write(varint: mask.raw)
-        case .keyValues(let modified):
-            writer.write(modified)
         case .documents(let results):
             writer.write(results)
         }
@@ -124,17 +119,7 @@ extension RecordOutcome {
                 refusals.append(try reader.flag() ? try reader.recordRefusal() : nil)
             }
             self = .reserved(refusals)
-        case .modifySubscriptions, .followNews:
-            var results: [SubscriptionResult] = []
-            for _ in 0..<(try reader.count()) {
-                guard let result = SubscriptionResult(rawValue: try reader.byte()) else {
-                    throw DecodingError(.malformed, at: reader.offset - 1)
-                }
-                results.append(result)
-            }
-            self = .subscriptions(results)
         case .noteBuckets: self = .bucketsNoted(BucketMask(try reader.varint()))
-        case .modifyKeyValues: self = .keyValues(try reader.modifiedKeyValues())
         case .modifyDocuments: self = .documents(try reader.documentResults())
         }
         try reader.finish()

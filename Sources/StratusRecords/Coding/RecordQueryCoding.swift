@@ -90,10 +90,6 @@ extension RecordQuery {
         case .buckets(let ask):
             writer.write(ask.database)
             writer.write(UInt8(clamping: ask.count))
-        case .keyValues(let ask):
-            writer.write(ask)
-        case .keyValueDevices(let database):
-            writer.write(database)
         case .documents(let ask):
             writer.write(ask)
         case .heldRecords(let ask):
@@ -158,14 +154,30 @@ extension RecordQuery {
                 database.bucket == nil
             else { throw DecodingError(.malformed, at: start) }
             ask = .buckets(BucketsAsk(database: database, count: count))
-        case .keyValues: ask = .keyValues(try reader.keyValuesAsk())
-        case .keyValueDevices: ask = .keyValueDevices(try reader.database())
         case .heldRecords:
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .heldRecords(HeldRecordsAsk(after: after, limit: try reader.boundedInt()))
         }
         try reader.finish()
         self.init(principal: head.principal, ask)
+    }
+}
+
+extension Form {
+    mutating func lay(_ position: inout FeedPosition) throws(Problem) {
+        try self.lay(fixed: &position.incarnation.raw)
+        try self.lay(&position.tag)
+        try self.lay(&position.floor)
+    }
+
+    mutating func lay(_ position: inout FeedPosition?) throws(Problem) {
+        var isThere = position != nil
+        try self.lay(&isThere)
+        guard isThere else { return position = nil }
+        var known =
+            position ?? FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
+        try self.lay(&known)
+        position = known
     }
 }
 

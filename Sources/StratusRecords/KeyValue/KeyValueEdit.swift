@@ -37,7 +37,10 @@ struct KeyValueEdit {
             let result = try self.decide(change, over: rows)
             if case .refused(let reason) = result {
                 self.refused.append(
-                    ModifiedKeyValues.Refused(key: change.key, reason: reason))
+                    ModifiedKeyValues.Refused {
+                        $0.key = change.key
+                        $0.reason = reason
+                    })
             }
             results.append(result)
         }
@@ -87,7 +90,7 @@ struct KeyValueEdit {
     /// Removing and shrinking are always possible.
     private func refusal(of value: Bytes?, over known: Bytes?) -> KeyValueRefusal? {
         guard let value, !self.bugs.contains(.storeOverfilled) else { return nil }
-        let most = self.modify.rules.sizeMax
+        let most = Int(self.modify.rules.sizeMax)
         if known == nil, self.use.keyCount >= self.modify.rules.keyCountMax { return .tooManyKeys }
         if let known, value.count <= known.count { return nil }
         if value.count > most { return .valueTooLarge }
@@ -141,7 +144,7 @@ struct KeyValueEdit {
     private mutating func forgetOldestRemovals(
         over rows: RowView
     ) throws(StoreError) {
-        let most = UInt64(max(0, self.modify.rules.removedCountMax))
+        let most = UInt64(self.modify.rules.removedCountMax)
         guard self.use.removedCount > most else { return }
         let excess = Int(clamping: self.use.removedCount - most)
         let start = KeyValueKeys.removed(self.zone.zone.number)

@@ -1,4 +1,4 @@
-import StratusCoding
+package import StratusCoding
 import StratusModel
 
 // The rows that the zone `_kv` has beside its records. Their keys stand in the reference table,
@@ -17,7 +17,7 @@ import StratusModel
 // key has no `value`.
 
 /// The counters of one store.
-package struct KeyValueUse: Sendable, Hashable {
+package struct KeyValueUse: FormValue, Sendable, Hashable {
     /// Keys that have a value.
     package var keyCount: UInt64 = 0
     /// Bytes of the values.
@@ -30,35 +30,22 @@ package struct KeyValueUse: Sendable, Hashable {
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 16)
         writer.write(1 as UInt8)
-        writer.write(self)
+        writer.write(form: self)
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         try reader.format(1)
-        self = try reader.keyValueUse()
+        self = try reader.form(Self.self)
         try reader.finish()
     }
-}
 
-extension ByteWriter {
-    mutating func write(_ use: KeyValueUse) {
-        self.write(varint: use.keyCount)
-        self.write(varint: use.size)
-        self.write(varint: use.removedCount)
-        self.write(varint: use.deviceCount)
-    }
-}
-
-extension ByteReader {
-    mutating func keyValueUse() throws(DecodingError) -> KeyValueUse {
-        var use = KeyValueUse()
-        use.keyCount = try self.varint()
-        use.size = try self.varint()
-        use.removedCount = try self.varint()
-        use.deviceCount = try self.varint()
-        return use
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(&self.keyCount)
+        try form.lay(&self.size)
+        try form.lay(&self.removedCount)
+        try form.lay(&self.deviceCount)
     }
 }
 
@@ -74,7 +61,8 @@ struct KeyValueDeviceRow: Equatable {
         writer.write(1 as UInt8)
         writer.write(varint: self.lastBatch)
         writer.write(signed: self.lastSeenMilliseconds)
-        writer.write(self.refused)
+        var refused = self.refused
+        writer.lay(&refused, atMost: KeyValueStore.changeCountMax)
         return writer.bytes
     }
 
@@ -89,7 +77,8 @@ struct KeyValueDeviceRow: Equatable {
         try reader.format(1)
         self.lastBatch = try reader.varint()
         self.lastSeenMilliseconds = try reader.signed()
-        self.refused = try reader.refusedKeys()
+        self.refused = []
+        try reader.lay(&self.refused, atMost: KeyValueStore.changeCountMax)
         try reader.finish()
     }
 }

@@ -1,79 +1,140 @@
+package import StratusCoding
 package import StratusModel
+package import StratusRows
 
 /// A batch of changes that one device made to the key-value store of its user.
 ///
 /// A device says when each change was made and what time it is now, both by its own clock. Only the
 /// difference counts, so the clock itself may be wrong by years.
-package struct ModifyKeyValues: Sendable, Equatable {
-    package struct Change: Sendable, Equatable {
-        package var key: String
+package struct ModifyKeyValues: WholeDatabaseOperation, Equatable {
+    package static let number: UInt8 = 13
+    /// Each change reads and writes a record, its row in the feed and its removal.
+    package static let bound = WorkBound.entry(40_000)
+    /// The tombstones that a store keeps for clients that follow it.
+    private static let tombstoneCountMin = 4_096
+
+    /// Of the user whose store it is.
+    package var database = DatabaseID()
+    /// See ``KeyValueStore/isDevice(_:)``.
+    package var device = ""
+    /// Grows with every batch of the device. One that does not is a repeat.
+    package var batch: UInt64 = 0
+    /// The time of sending, by the device's clock.
+    package var nowMilliseconds: Int64 = 0
+    /// The device has not heard anything of the store yet: keys that have a value keep it.
+    package var isFirst = false
+    /// The incarnation of the zone, should this be its first write.
+    package var drawnIncarnation = ZoneIncarnation(0)
+    package var rules = KeyValueRules()
+    package var changes: [Change] = []
+
+    package struct Change: FormValue, Sendable, Equatable {
+        package var key = ""
         /// When it was made, by the device's clock.
-        package var atMilliseconds: Int64
+        package var atMilliseconds: Int64 = 0
         /// An encoded property list; nil removes the key.
         package var value: Bytes?
 
-        package init(key: String, atMilliseconds: Int64, value: Bytes?) {
-            self.key = key
-            self.atMilliseconds = atMilliseconds
-            self.value = value
+        package init() {}
+
+        package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+            try form.lay(&self.key)
+            try form.lay(&self.atMilliseconds)
+            try form.lay(&self.value)
         }
     }
 
-    /// Of the user whose store it is.
-    package var database: DatabaseID
-    /// See ``KeyValueStore/isDevice(_:)``.
-    package var device: String
-    /// Grows with every batch of the device. One that does not is a repeat.
-    package var batch: UInt64
-    /// The time of sending, by the device's clock.
-    package var nowMilliseconds: Int64
-    /// The device has not heard anything of the store yet: keys that have a value keep it.
-    package var isFirst: Bool
-    /// The incarnation of the zone, should this be its first write.
-    package var drawnIncarnation: ZoneIncarnation
-    package var rules: KeyValueRules
-    package var changes: [Change]
+    package init() {}
 
-    package init(
-        database: DatabaseID, device: String, batch: UInt64, nowMilliseconds: Int64,
-        isFirst: Bool = false, drawnIncarnation: ZoneIncarnation,
-        rules: KeyValueRules = KeyValueRules(), changes: [Change]
-    ) {
-        self.database = database
-        self.device = device
-        self.batch = batch
-        self.nowMilliseconds = nowMilliseconds
-        self.isFirst = isFirst
-        self.drawnIncarnation = drawnIncarnation
-        self.rules = rules
-        self.changes = changes
+    package var payer: Payer { .owner(of: self.database) }
+    package var need: AccessNeed { .owner }
+    package var adds: Bool { self.changes.contains { $0.value != nil } }
+
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(&self.device)
+        try form.lay(&self.batch)
+        try form.lay(&self.nowMilliseconds)
+        try form.lay(&self.isFirst)
+        try form.lay(fixed: &self.drawnIncarnation.raw)
+        try form.lay(&self.rules)
+        // One more than it takes is told so.
+        try form.lay(&self.changes, atMost: KeyValueStore.changeCountMax + 1)
+    }
+
+    package func apply(
+        in state: inout RecordState, at entry: borrowing EntryContext, over rows: Rows
+    ) throws(StoreError) -> Result<ModifiedKeyValues, RequestRefusal> {
+        if let refusal = self.refusal { return .failure(refusal) }
+        var numbers = NumberDraw()
+        let place = try state.place(
+            of: ZoneID.keyValueName, in: self.database, drawn: self.drawnIncarnation,
+            &numbers, over: rows.view)
+        let device = try KeyValueStore.device(
+            self.device, of: place.zone.number, over: rows.view)
+        if let device, device.lastBatch >= self.batch, !state.bugs.contains(.batchTakenAgain) {
+            return .success(
+                ModifiedKeyValues {
+                    $0.isRepeat = true
+                    if device.lastBatch == self.batch { $0.refused = device.refused }
+                })
+        }
+        let zone = ZoneEdit(
+            ZoneID.keyValueName, of: self.database, database: place.database, zone: place.zone,
+            at: entry.time, bugs: state.bugs)
+        var edit = KeyValueEdit(
+            self, zone: zone, principal: entry.principal,
+            use: try KeyValueStore.use(of: place.zone.number, over: rows.view))
+        var modified = ModifiedKeyValues()
+        modified.results = try edit.run(over: rows.view)
+        modified.refused = edit.refused
+        // Where everything was refused before there was a zone, a repeat is refused as well.
+        guard place.isKnown || edit.zone.hasChanges else { return .success(modified) }
+        if numbers.isDrawn {
+            try numbers.write(into: rows)
+            try rows.put(.database, Keys.database(self.database), place.database.encoded())
+            state.cache.remember(place.database, of: self.database)
+        }
+        try edit.flush(isNew: device == nil, into: rows)
+        try edit.zone.flush(
+            into: rows, cache: &state.cache, schema: nil,
+            tombstoneCountMin: min(
+                Self.tombstoneCountMin, max(1, Int(self.rules.removedCountMax))))
+        return .success(modified)
+    }
+
+    private var refusal: RequestRefusal? {
+        if self.database.scope != .private { return RequestRefusal(.accessDenied) }
+        if self.changes.isEmpty { return RequestRefusal(.empty) }
+        if self.changes.count > KeyValueStore.changeCountMax {
+            return RequestRefusal(.tooManyItems, String(KeyValueStore.changeCountMax))
+        }
+        return KeyValueStore.isDevice(self.device) ? nil : RequestRefusal(.queryInvalid, "device")
     }
 }
 
 /// The limits that a batch is decided by. They travel in the command, as ``RecordRules`` do.
-package struct KeyValueRules: Sendable, Hashable {
+package struct KeyValueRules: FormValue, Sendable, Hashable {
     /// Keys that have a value.
-    package var keyCountMax: Int
+    package var keyCountMax: UInt32 = 1_024
     /// Bytes of all values, and of one.
-    package var sizeMax: Int
+    package var sizeMax: UInt32 = 1 << 20
     /// Keys that were removed and are remembered, and as many tombstones of older ones.
-    package var removedCountMax: Int
+    package var removedCountMax: UInt32 = 4_096
     /// Devices whose batches are remembered.
-    package var deviceCountMax: Int
+    package var deviceCountMax: UInt32 = 64
 
-    package init(
-        keyCountMax: Int = 1_024, sizeMax: Int = 1 << 20, removedCountMax: Int = 4_096,
-        deviceCountMax: Int = 64
-    ) {
-        self.keyCountMax = keyCountMax
-        self.sizeMax = sizeMax
-        self.removedCountMax = removedCountMax
-        self.deviceCountMax = deviceCountMax
+    package init() {}
+
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(&self.keyCountMax)
+        try form.lay(&self.sizeMax)
+        try form.lay(&self.removedCountMax)
+        try form.lay(&self.deviceCountMax)
     }
 }
 
 /// What the store makes of a batch.
-package struct ModifiedKeyValues: Sendable, Equatable {
+package struct ModifiedKeyValues: FormValue, Sendable, Equatable {
     package enum Result: Sendable, Equatable {
         /// The change stands.
         case taken
@@ -85,26 +146,57 @@ package struct ModifiedKeyValues: Sendable, Equatable {
 
     /// The batch was decided before, and has changed nothing now. `results` is then empty, and
     /// `refused` names what was refused when it was decided.
-    package var isRepeat: Bool
+    package var isRepeat = false
     /// In the order of the changes.
-    package var results: [Result]
+    package var results: [Result] = []
     /// The keys that were refused.
-    package var refused: [Refused]
+    package var refused: [Refused] = []
 
-    package struct Refused: Sendable, Equatable {
-        package var key: String
-        package var reason: KeyValueRefusal
+    package struct Refused: FormValue, Sendable, Equatable {
+        package var key = ""
+        package var reason = KeyValueRefusal.keyInvalid
 
-        package init(key: String, reason: KeyValueRefusal) {
-            self.key = key
-            self.reason = reason
+        package init() {}
+
+        package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+            try form.lay(&self.key)
+            try form.lay(&self.reason)
         }
     }
 
-    package init(isRepeat: Bool, results: [Result], refused: [Refused]) {
-        self.isRepeat = isRepeat
-        self.results = results
-        self.refused = refused
+    package init() {}
+
+    package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
+        try form.lay(&self.isRepeat)
+        try form.lay(&self.results, atMost: KeyValueStore.changeCountMax)
+        try form.lay(&self.refused, atMost: KeyValueStore.changeCountMax)
+    }
+}
+
+extension ModifiedKeyValues.Result: FormChoice {
+    package init() { self = .taken }
+
+    package var number: UInt8 {
+        switch self {
+        case .taken: 1
+        case .superseded: 2
+        case .refused: 3
+        }
+    }
+
+    package init?(number: UInt8) {
+        switch number {
+        case 1: self = .taken
+        case 2: self = .superseded
+        case 3: self = .refused(.keyInvalid)
+        default: return nil
+        }
+    }
+
+    package mutating func layFields<F: Form>(in form: inout F) throws(F.Problem) {
+        guard case .refused(var reason) = self else { return }
+        try form.lay(&reason)
+        self = .refused(reason)
     }
 }
 
@@ -114,97 +206,4 @@ package enum KeyValueRefusal: UInt8, Sendable, Hashable, CaseIterable {
     case valueTooLarge = 2
     case storeFull = 3
     case tooManyKeys = 4
-}
-
-/// The names that the store accepts.
-package enum KeyValueStore {
-    /// The record type of what the store keeps.
-    package static let type = "_KeyValue"
-    /// Bytes of a key.
-    package static let keySizeMax = 64
-    /// Changes in one batch.
-    package static let changeCountMax = 1_024
-
-    /// 1 to 64 bytes.
-    package static func isKey(_ key: String) -> Bool {
-        (1...Self.keySizeMax).contains(key.utf8.count)
-    }
-
-    /// 1 to 64 letters, digits, and `-`, `_`, `.`, `:`.
-    package static func isDevice(_ device: String) -> Bool {
-        (1...64).contains(device.utf8.count)
-            && device.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-                    UInt8(ascii: "."), UInt8(ascii: ":"):
-                    true
-                default: false
-                }
-            }
-    }
-}
-
-/// A read of the store: what has changed since a position.
-package struct KeyValuesAsk: Sendable, Equatable {
-    package var database: DatabaseID
-    /// Nil: from the beginning. So is a position that has expired.
-    package var after: FeedPosition?
-    /// Rows that one page passes over.
-    package var limit: Int
-    /// Keys whose state the page tells in any case, behind what has changed.
-    package var keys: [String]
-
-    package init(
-        database: DatabaseID, after: FeedPosition? = nil, limit: Int = 500, keys: [String] = []
-    ) {
-        self.database = database
-        self.after = after
-        self.limit = limit
-        self.keys = keys
-    }
-}
-
-/// Part of the answer to a ``KeyValuesAsk``.
-package struct KeyValuesPage: Sendable, Equatable {
-    package struct Entry: Sendable, Equatable {
-        package var key: String
-        /// Nil: it was removed.
-        package var value: Bytes?
-        /// The batch that it came with; the device is empty where nobody remembers it.
-        package var device: String
-        package var batch: UInt64
-
-        package init(key: String, value: Bytes?, device: String, batch: UInt64) {
-            self.key = key
-            self.value = value
-            self.device = device
-            self.batch = batch
-        }
-    }
-
-    /// The page begins at the store's beginning. Then it tells of no removed keys.
-    package var isFromStart: Bool
-    package var entries: [Entry]
-    package var position: FeedPosition
-    package var moreComing: Bool
-    package var use: KeyValueUse
-
-    package init(
-        isFromStart: Bool, entries: [Entry], position: FeedPosition, moreComing: Bool,
-        use: KeyValueUse
-    ) {
-        self.isFromStart = isFromStart
-        self.entries = entries
-        self.position = position
-        self.moreComing = moreComing
-        self.use = use
-    }
-}
-
-/// One device that has sent changes.
-package struct KeyValueDevice: Sendable, Equatable {
-    package var device: String
-    package var lastBatch: UInt64
-    package var lastSeenMilliseconds: Int64
 }

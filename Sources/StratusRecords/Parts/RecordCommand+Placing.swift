@@ -10,10 +10,7 @@ extension RecordCommand {
             case .eraseDatabase(let erase): erase.database
             case .reserveReferences(let reserve): reserve.database
             case .auditLinks(let audit): audit.database
-            case .modifySubscriptions(let modify): modify.database
-            case .followNews(let follow): follow.database
             case .noteBuckets(let note): note.database
-            case .modifyKeyValues(let modify): modify.database
             case .modifyDocuments(let modify): modify.database
             case .schema, .continueJobs, .recover, .forgetOutcomes: nil
             }
@@ -36,18 +33,9 @@ extension RecordCommand {
             case .auditLinks(var audit):
                 audit.database = newValue
                 self = .auditLinks(audit)
-            case .modifySubscriptions(var modify):
-                modify.database = newValue
-                self = .modifySubscriptions(modify)
-            case .followNews(var follow):
-                follow.database = newValue
-                self = .followNews(follow)
             case .noteBuckets(var note):
                 note.database = newValue
                 self = .noteBuckets(note)
-            case .modifyKeyValues(var modify):
-                modify.database = newValue
-                self = .modifyKeyValues(modify)
             case .modifyDocuments(var modify):
                 modify.database = newValue
                 self = .modifyDocuments(modify)
@@ -93,11 +81,11 @@ extension RecordCommand.Kind {
         }
     }
 
-    /// Whether it never goes to a bucket of a private database: key-value stores and documents lie
+    /// Whether it never goes to a bucket of a private database: documents lie
     /// at the home, which notes the buckets too, and only public databases have links of records.
     var isOfWholeDatabases: Bool {
         switch self {
-        case .noteBuckets, .auditLinks, .reserveReferences, .modifyKeyValues, .modifyDocuments:
+        case .noteBuckets, .auditLinks, .reserveReferences, .modifyDocuments:
             true
         default: false
         }

@@ -22,8 +22,6 @@ package enum RecordAnswer: Sendable, Equatable {
     case judged([RecordRefusal?])
     case use(StorageUse, zoneCount: UInt64, assets: AssetUse = .none)
     case buckets(BucketsAnswer)
-    case keyValues(KeyValuesPage)
-    case keyValueDevices([KeyValueDevice])
     case documents(DocumentsAnswer)
     case heldRecords(HeldRecords)
     case refused(RequestRefusal)

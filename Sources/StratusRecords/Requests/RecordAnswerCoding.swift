@@ -130,17 +130,6 @@ extension RecordAnswer {
             writer.begin(.buckets)
             writer.bytes.write(varint: answer.mask.raw)
             writer.write(answer.zone)
-        case .keyValues(let page):
-            writer.begin(.keyValues)
-            writer.bytes.write(page)
-        case .keyValueDevices(let devices):
-            writer.begin(.keyValueDevices)
-            writer.bytes.write(count: devices.count)
-            for device in devices {
-                writer.bytes.write(text: device.device)
-                writer.bytes.write(varint: device.lastBatch)
-                writer.bytes.write(signed: device.lastSeenMilliseconds)
-            }
         case .documents(let answer):
             writer.begin(.documents)
             writer.bytes.write(answer)
@@ -209,18 +198,6 @@ extension RecordAnswer {
                 BucketsAnswer(
                     mask: mask,
                     zone: try reader.bytes.flag() ? try reader.bytes.zoneSummary() : nil))
-        case .keyValues: self = .keyValues(try reader.bytes.keyValuesPage())
-        case .keyValueDevices:
-            var devices: [KeyValueDevice] = []
-            for _ in 0..<(try reader.bytes.count(minimumSize: 3)) {
-                let name = try reader.bytes.text()
-                let batch = try reader.bytes.varint()
-                devices.append(
-                    KeyValueDevice(
-                        device: name, lastBatch: batch,
-                        lastSeenMilliseconds: try reader.bytes.signed()))
-            }
-            self = .keyValueDevices(devices)
         case .documents: self = .documents(try reader.bytes.documentsAnswer())
         case .heldRecords:
             let use = try reader.bytes.storageUse()

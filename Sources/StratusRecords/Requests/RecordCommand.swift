@@ -18,12 +18,8 @@ package enum RecordCommand: Sendable, Equatable {
     /// Stratus' own: after a partition of its database was recovered, or because an operator says
     /// so.
     case auditLinks(AuditLinks)
-    case modifySubscriptions(ModifySubscriptions)
-    /// Stratus' own: a poll token begins to follow a database's news, or has taken some.
-    case followNews(FollowNews)
     /// The gateway's: before zones are made in buckets of a private database.
     case noteBuckets(NoteBuckets)
-    case modifyKeyValues(ModifyKeyValues)
     case modifyDocuments(ModifyDocuments)
     /// Stratus' own: after an erasure, removes outcomes of commands whose time is over.
     case forgetOutcomes

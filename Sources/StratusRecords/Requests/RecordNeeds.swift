@@ -8,10 +8,9 @@ extension RecordCommand {
         switch self {
         // What a participant may do in each record the batch asks for itself.
         case .modifyRecords(let modify): .reader(zone: modify.zone)
-        case .modifyZones, .reserveReferences, .modifySubscriptions, .noteBuckets,
-            .modifyKeyValues, .modifyDocuments:
+        case .modifyZones, .reserveReferences, .noteBuckets, .modifyDocuments:
             .owner
-        case .continueJobs, .eraseDatabase, .recover, .auditLinks, .followNews:
+        case .continueJobs, .eraseDatabase, .recover, .auditLinks:
             .system
         // These ask on the way, and none of them speaks of a database.
         case .schema, .forgetOutcomes: .everybody
@@ -28,8 +27,7 @@ extension RecordQuery.Ask {
         case .judge(let ask): .reader(zone: ask.modify.zone)
         // Each name is looked at by itself: those that the caller may not see are not there.
         case .zones(_, names: .some): .everybody
-        case .zones(_, names: .none), .zonePage, .databaseChanges, .use, .buckets, .keyValues,
-            .keyValueDevices, .documents:
+        case .zones(_, names: .none), .zonePage, .databaseChanges, .use, .buckets, .documents:
             .owner
         // These ask on the way, and none of them speaks of a database.
         case .schema, .jobs, .work, .heldRecords: .everybody

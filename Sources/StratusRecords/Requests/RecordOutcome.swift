@@ -13,11 +13,8 @@ package enum RecordOutcome: Sendable, Equatable {
     case erased(ErasureProgress)
     /// The refusal of each wish; nil: it was granted.
     case reserved([RecordRefusal?])
-    /// The results in the order of the operations.
-    case subscriptions([SubscriptionResult])
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)
-    case keyValues(ModifiedKeyValues)
     /// The results in the order of the operations.
     case documents([DocumentResult])
 }

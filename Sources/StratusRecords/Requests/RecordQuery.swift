@@ -26,9 +26,6 @@ package struct RecordQuery: Sendable, Equatable {
         case use(DatabaseID)
         /// The buckets of a private database that are in use, and its default zone.
         case buckets(BucketsAsk)
-        case keyValues(KeyValuesAsk)
-        /// The devices that have changed the key-value store.
-        case keyValueDevices(DatabaseID)
         case documents(DocumentsAsk)
         /// The records that this partition holds. For Stratus itself.
         case heldRecords(HeldRecordsAsk)

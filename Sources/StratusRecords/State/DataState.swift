@@ -94,9 +94,8 @@ package struct DataState: ReplicatedState {
         return switch command.kind {
         case .identity: reading.joined(with: IdentityState.reading(ofRowsIn: command.body))
         case .mail: reading.joined(with: PostOffice.reading(of: command.body))
-        case .records where command.body[1] == RecordCommand.Kind.modifySubscriptions.rawValue:
-            reading.joined(with: ModifySubscriptions.reading(of: command))
-        case .records, .system, .reference: reading
+        case .records: reading.joined(with: RecordState.operations.reading(ofRowsIn: command))
+        case .system, .reference: reading
         }
     }
 

@@ -65,10 +65,6 @@ extension RecordState {
             return QueryAnswer(body: RecordAnswer.jobs(isWaiting: isWaiting).encoded())
         case .buckets(let ask):
             return QueryAnswer(body: try self.buckets(ask, over: rows).encoded())
-        case .keyValues(let ask):
-            return QueryAnswer(body: try self.keyValues(ask, over: rows).encoded())
-        case .keyValueDevices(let database):
-            return QueryAnswer(body: try self.keyValueDevices(of: database, over: rows).encoded())
         case .documents(let ask):
             return QueryAnswer(body: try self.documents(ask, over: rows).encoded())
         case .heldRecords(let ask):
@@ -301,8 +297,6 @@ extension RecordQuery {
         case .judge(let ask): ask.modify.database
         case .use(let database): database
         case .buckets(let ask): ask.database
-        case .keyValues(let ask): ask.database
-        case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
         case .schema, .jobs, .work, .heldRecords: nil
         }

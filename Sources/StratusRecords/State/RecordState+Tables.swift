@@ -9,7 +9,8 @@ extension RecordState: OperationState {
         .recordCommand, .of(PutKey.self), .of(RewrapKey.self), .of(RetireKeys.self),
         .of(ResealFields.self), .of(JoinShare.self), .of(LeaveShares.self),
         .of(NoteSharedZone.self), .of(PinAsset.self), .of(HoldAssets.self), .of(LoseBody.self),
-        .of(FindBody.self), .of(ReplaceBody.self))
+        .of(FindBody.self), .of(ReplaceBody.self), .of(ModifySubscriptions.self),
+        .of(FollowNews.self), .of(ModifyKeyValues.self))
 
     package static let questions = QuestionTable<RecordState>(
         .recordQuery, .of(KeyAsk.self), .of(SealedRecordsAsk.self), .of(OlderFilesAsk.self),
@@ -17,7 +18,7 @@ extension RecordState: OperationState {
         .of(SharedZonesAsk.self), .of(AssetAsk.self), .of(LostFilesAsk.self),
         .of(DatabaseFilesAsk.self), .of(AssetRowsAsk.self), .of(BodiesAsk.self),
         .of(SubscriptionsAsk.self), .of(NewsAsk.self), .of(WaitingDevicesAsk.self),
-        .of(AudienceAsk.self))
+        .of(AudienceAsk.self), .of(KeyValuesAsk.self), .of(KeyValueDevicesAsk.self))
 
     package static var kind: Command.Kind { .records }
     package static var unreadable: RequestRefusal { RequestRefusal(.queryInvalid, "unreadable") }

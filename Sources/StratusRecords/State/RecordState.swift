@@ -100,13 +100,7 @@ package struct RecordState: Sendable {
         case .reserveReferences(let reserve):
             outcome = try self.apply(reserve, of: command, over: rows)
         case .recover: outcome = try self.recover(command, over: rows)
-        case .modifySubscriptions(let modify):
-            outcome = try self.apply(modify, of: command, over: rows)
-        case .followNews(let follow):
-            outcome = try self.apply(follow, of: command, at: position.time, over: rows)
         case .auditLinks(let audit): outcome = try self.apply(audit, of: command, over: rows)
-        case .modifyKeyValues(let modify):
-            outcome = try self.apply(modify, of: command, at: position.time, over: rows)
         case .modifyDocuments(let modify):
             outcome = try self.apply(modify, of: command, at: position.time, over: rows)
         // Whoever applies commands does it.

@@ -87,54 +87,6 @@ package struct Subscription: Sendable, Equatable {
     var watchesZones: Bool { self.kind != .query }
 }
 
-/// `subscriptions/modify`: in order, each on its own. The owner is the command's principal.
-package struct ModifySubscriptions: Sendable, Equatable {
-    package enum Operation: Sendable, Equatable {
-        /// Made, replaced where the content differs, or left as it is where it does not.
-        case create(Subscription)
-        /// Replaced; one that is not there is refused.
-        case update(Subscription)
-        case delete(String)
-
-        package var id: String {
-            switch self {
-            case .create(let subscription), .update(let subscription): subscription.id
-            case .delete(let id): id
-            }
-        }
-    }
-
-    /// Where the subscriptions are kept.
-    package var database: DatabaseID
-    /// Whether they are those of the owner's shared database.
-    package var isShared: Bool
-    /// The most that one owner may have here.
-    package var countMax: Int
-    /// 1…200.
-    package var operations: [Operation]
-
-    package init(
-        database: DatabaseID, isShared: Bool = false, countMax: Int = 1_000,
-        operations: [Operation]
-    ) {
-        self.database = database
-        self.isShared = isShared
-        self.countMax = countMax
-        self.operations = operations
-    }
-}
-
-/// What became of one operation of ``ModifySubscriptions``.
-package enum SubscriptionResult: UInt8, Sendable, CaseIterable {
-    /// Made, replaced, or there already with equal content.
-    case saved = 1
-    case deleted = 2
-    case notFound = 3
-    case zoneNotFound = 4
-    /// The owner has as many as one may, or they are as large as they may be.
-    case tooMany = 5
-}
-
 /// A place in a database's news: through an event, or within it through one subscription's.
 package struct NewsPosition: Sendable, Hashable, Comparable {
     /// The number of an event.
@@ -170,47 +122,6 @@ package enum NewsFollower: UInt8, Sendable, Hashable {
     case poll = 1
     /// A device of a push provider: the leader of the partition finds what it has not been told.
     case device = 2
-}
-
-/// Moves one follower of a database's news: a poll token or a device of one owner of subscriptions.
-package struct FollowNews: Sendable, Equatable {
-    package static let tokenLength = 16
-    static let noToken = Bytes(repeating: 0, count: Self.tokenLength)
-
-    package enum Step: Sendable, Equatable {
-        /// The follower begins at the present. One that is there already stays where it is.
-        case begin
-        /// The follower has taken everything through `to`, if it still stands at `from`.
-        /// `spent`: the subscription whose one notification was taken, deleted if it stood before
-        /// that event. `told`: of a zone's change, the tag that was told.
-        case advance(
-            from: NewsPosition, to: NewsPosition, spent: String?, told: ChangeTag? = nil)
-        /// A live stream, which moves no follower, is about to tell of a mark with this tag.
-        case close(mark: UInt64, told: ChangeTag)
-        /// The owner goes: all subscriptions and all followers, whatever their tokens.
-        case forget
-        /// The device follows no longer.
-        case leave
-    }
-
-    package var database: DatabaseID
-    /// The record name of the subscriptions' owner.
-    package var subscriber: String
-    /// 16 bytes.
-    package var token: Bytes
-    package var follower: NewsFollower
-    package var step: Step
-
-    package init(
-        database: DatabaseID, subscriber: String, token: Bytes, as follower: NewsFollower = .poll,
-        _ step: Step
-    ) {
-        self.database = database
-        self.subscriber = subscriber
-        self.token = token
-        self.follower = step == .leave ? .device : follower
-        self.step = step
-    }
 }
 
 /// A change as subscriptions see it.

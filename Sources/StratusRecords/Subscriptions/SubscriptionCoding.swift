@@ -13,11 +13,6 @@ import StratusModel
 // | …        | predicate, of a query                                                     |
 // | count    | fields, each a text                                                       |
 // | prefixed | content                                                                   |
-//
-// Modify subscriptions: flag shared, varint most, count of operations, each 1 byte (1
-// create, 2 update, and a subscription; 3 delete, and a text). Follow news: text
-// subscriber, 16 token, 1 byte: 1 begin; 2 advance: two positions, optional text, optional varint
-// tag; 3 forget; of a device 4 begin; 5 advance, as 2; 6 leave; 7 close: varints mark and tag.
 
 extension ByteWriter {
     mutating func write(_ subscription: Subscription) {
@@ -121,6 +116,12 @@ extension ByteReader {
 }
 
 extension Form {
+    mutating func lay(_ subscription: inout Subscription) throws(Problem) {
+        try self.lay(
+            &subscription, by: { $0.write($1) },
+            { (reader) throws(DecodingError) in try reader.subscription() })
+    }
+
     mutating func lay(_ position: inout NewsPosition) throws(Problem) {
         try self.lay(
             &position, by: { $0.write($1) },
@@ -143,91 +144,5 @@ extension Form {
         try self.lay(
             &token, by: { $0.write(raw: $1) },
             { (reader) throws(DecodingError) in try reader.token() })
-    }
-}
-
-extension ModifySubscriptions {
-    func write(to writer: inout ByteWriter) {
-        writer.write(flag: self.isShared)
-        writer.write(count: max(0, self.countMax))
-        writer.write(count: self.operations.count)
-        for operation in self.operations {
-            switch operation {
-            case .create(let subscription):
-                writer.write(1 as UInt8)
-                writer.write(subscription)
-            case .update(let subscription):
-                writer.write(2 as UInt8)
-                writer.write(subscription)
-            case .delete(let id):
-                writer.write(3 as UInt8)
-                writer.write(text: id)
-            }
-        }
-    }
-
-    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
-        let isShared = try reader.flag()
-        let countMax = try reader.boundedInt()
-        var operations: [Operation] = []
-        for _ in 0..<(try reader.count(minimumSize: 2)) {
-            let start = reader.offset
-            switch try reader.byte() {
-            case 1: operations.append(.create(try reader.subscription()))
-            case 2: operations.append(.update(try reader.subscription()))
-            case 3: operations.append(.delete(try reader.text()))
-            default: throw DecodingError(.malformed, at: start)
-            }
-        }
-        self.init(
-            database: database, isShared: isShared, countMax: countMax, operations: operations)
-    }
-}
-
-extension FollowNews {
-    func write(to writer: inout ByteWriter) {
-        writer.write(text: self.subscriber)
-        writer.write(raw: self.token)
-        switch self.step {
-        case .begin: writer.write((self.follower == .poll ? 1 : 4) as UInt8)
-        case .leave: writer.write(6 as UInt8)
-        case .advance(let from, let to, let spent, let told):
-            writer.write((self.follower == .poll ? 2 : 5) as UInt8)
-            writer.write(from)
-            writer.write(to)
-            writer.write(optionalText: spent)
-            writer.write(flag: told != nil)
-            if let told { writer.write(varint: told.raw) }
-        case .close(let mark, let told):
-            writer.write(7 as UInt8)
-            writer.write(varint: mark)
-            writer.write(varint: told.raw)
-        case .forget: writer.write(3 as UInt8)
-        }
-    }
-
-    init(from reader: inout ByteReader, in database: DatabaseID) throws(DecodingError) {
-        let subscriber = try reader.text()
-        let token = try reader.token()
-        let start = reader.offset
-        let step: Step
-        let number = try reader.byte()
-        switch number {
-        case 1, 4: step = .begin
-        case 2, 5:
-            let from = try reader.newsPosition()
-            let to = try reader.newsPosition()
-            let spent = try reader.optionalText()
-            let told = try reader.flag() ? ChangeTag(try reader.varint()) : nil
-            step = .advance(from: from, to: to, spent: spent, told: told)
-        case 3: step = .forget
-        case 6: step = .leave
-        case 7: step = .close(mark: try reader.varint(), told: ChangeTag(try reader.varint()))
-        default: throw DecodingError(.malformed, at: start)
-        }
-        guard !subscriber.utf8.contains(0) else { throw DecodingError(.malformed, at: start) }
-        self.init(
-            database: database, subscriber: subscriber, token: token,
-            as: (4...6).contains(number) ? .device : .poll, step)
     }
 }

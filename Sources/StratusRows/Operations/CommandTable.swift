@@ -6,13 +6,15 @@ package import StratusModel
 package struct CommandTable<State: OperationState>: Sendable {
     package struct Row: Sendable {
         package let type: any PartitionOperation<State>.Type
+        fileprivate let bringsLevels: Bool
         fileprivate let apply:
             @Sendable (Bytes, inout State, borrowing EntryContext, Rows) throws(StoreError)
                 -> Outcome
 
         package static func of<Operation: PartitionOperation>(_ type: Operation.Type) -> Row
         where Operation.State == State {
-            Row(type: type) { (body, state, entry, rows) throws(StoreError) in
+            Row(type: type, bringsLevels: type is any LevelledContent.Type) {
+                (body, state, entry, rows) throws(StoreError) in
                 guard
                     let operation = try? CommandTable.read(
                         type, body, container: entry.container,
@@ -77,6 +79,23 @@ package struct CommandTable<State: OperationState>: Sendable {
     package func operation(in command: Command) -> (any PartitionOperation<State>)? {
         guard let row = self.row(of: command.body) else { return nil }
         return try? Self.read(row.type, command.body, container: command.container)
+    }
+
+    /// The builds that can read what a command brings into rows.
+    package func reading(ofRowsIn command: Command) -> CommandReading {
+        guard let row = self.row(of: command.body), row.bringsLevels else {
+            return .readable(since: .one)
+        }
+        do throws(DecodingError) {
+            let operation: any PartitionOperation = try Self.read(
+                row.type, command.body, container: command.container)
+            return .readable(since: (operation as? any LevelledContent)?.contentLevel ?? .one)
+        } catch {
+            if case .unknownNumber(let family, let number) = error.kind {
+                return .newer("\(family) \(number)")
+            }
+            return .malformed
+        }
     }
 
     /// - Parameter isWhole: whether the body must end where the operation does.

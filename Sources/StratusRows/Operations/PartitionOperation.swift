@@ -33,6 +33,16 @@ package protocol DatabaseOperation<State>: PartitionOperation {
     var database: DatabaseID { get set }
 }
 
+/// An operation that brings numbers of the registry into rows, beside its own. A build that does not
+/// know one of them must not apply it.
+package protocol LevelledContent {
+    /// The level of what it brings into rows.
+    var contentLevel: FeatureLevel { get }
+}
+
+/// An operation that goes to a whole database, and never to a bucket of one.
+package protocol WholeDatabaseOperation: DatabaseOperation {}
+
 /// What stands before the fields of every operation.
 package struct OperationHead: Sendable, Equatable {
     /// Nil: the operation is about a container or a partition.
@@ -59,6 +69,14 @@ extension DatabaseOperation {
 
     package mutating func take(_ head: OperationHead) -> Bool {
         guard let database = head.database else { return false }
+        self.database = database
+        return true
+    }
+}
+
+extension WholeDatabaseOperation {
+    package mutating func take(_ head: OperationHead) -> Bool {
+        guard let database = head.database, database.zoneBucket == nil else { return false }
         self.database = database
         return true
     }

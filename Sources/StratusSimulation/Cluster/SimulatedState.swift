@@ -146,11 +146,9 @@ extension RecordQuery.Ask {
     /// Whether the answer may end before everything is told, so that it is asked again.
     fileprivate var isPaged: Bool {
         switch self {
-        case .lookup, .zoneChanges, .databaseChanges, .zonePage,
-            .keyValues, .documents, .heldRecords:
+        case .lookup, .zoneChanges, .databaseChanges, .zonePage, .documents, .heldRecords:
             true
-        case .zones, .page, .schema, .jobs, .work, .judge, .use,
-            .buckets, .keyValueDevices:
+        case .zones, .page, .schema, .jobs, .work, .judge, .use, .buckets:
             false
         }
     }

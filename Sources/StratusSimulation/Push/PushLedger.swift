@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusModel
 import StratusRecords
+import StratusRows
 
 /// What one group's log says of subscriptions, changes and followers, by the simplest rules: every
 /// subscription is asked of every change, in the order of the log.
@@ -89,24 +90,40 @@ struct PushLedger {
     /// - Returns: what should not be; nil: nothing.
     mutating func apply(_ entry: Entry, _ outcome: Outcome, at now: Int64) -> String? {
         guard entry.kind == .command, let command = try? Command(decoding: entry.payload),
-            command.kind == .records, outcome.verdict == .decided,
-            let body = try? RecordCommand(decoding: command.body, container: command.container),
-            self.identities.insert(command.identity).inserted,
-            let decided = try? RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+            command.kind == .records, outcome.verdict == .decided
         else { return nil }
-        switch (body, decided) {
-        case (.modifyRecords(let modify), .records(let modified)):
-            return self.apply(modify, modified, at: entry.index, now)
-        case (.modifySubscriptions(let modify), .subscriptions(let results)):
+        if let operation = RecordState.operations.operation(in: command) {
+            guard self.identities.insert(command.identity).inserted else { return nil }
+            self.apply(operation, outcome, of: command, at: entry.index)
+            return nil
+        }
+        guard
+            case .modifyRecords(let modify)? = try? RecordCommand(
+                decoding: command.body, container: command.container),
+            self.identities.insert(command.identity).inserted,
+            case .records(let modified)? = try? RecordOutcome(
+                decoding: outcome.body, detail: outcome.detail)
+        else { return nil }
+        return self.apply(modify, modified, at: entry.index, now)
+    }
+
+    private mutating func apply(
+        _ operation: any PartitionOperation<RecordState>, _ outcome: Outcome,
+        of command: Command, at index: LogIndex
+    ) {
+        switch operation {
+        case let modify as ModifySubscriptions:
+            let result = try? ModifySubscriptions.result(decoding: outcome.body)
+            guard case .success(let modified)? = result else { return }
             let user = command.principal.userRecordName
-            for (operation, result) in zip(modify.operations, results) {
-                self.apply(operation, result, of: user, in: modify.database, at: entry.index)
+            for (operation, result) in zip(modify.operations, modified.results) {
+                self.apply(operation, result, of: user, in: modify.database, at: index)
             }
-        case (.followNews(let follow), .subscriptions):
-            self.apply(follow, at: entry.index)
+        case let follow as FollowNews:
+            guard case .success? = try? FollowNews.result(decoding: outcome.body) else { return }
+            self.apply(follow, at: index)
         default: break
         }
-        return nil
     }
 
     private mutating func apply(

@@ -311,18 +311,16 @@ final class PushShells: ProcessPart, @unchecked Sendable {
 
     // MARK: Commands
 
-    func submit(_ command: RecordCommand, as principal: Principal, to group: GroupID) async
-        -> RecordOutcome?
-    {
-        do throws(PartitionError<RequestRefusal>) {
+    /// - Returns: nil where it was refused too.
+    func submit<Operation: Submittable>(
+        _ operation: Operation, as principal: Principal, to group: GroupID
+    ) async -> Operation.Response? {
+        do throws(PartitionError<Operation.Refusal>) {
             let outcome = try await self.partitions.submit(
-                command, at: .group(group), as: Caller(principal, in: RecordWorld.container),
+                operation, at: .group(group), as: Caller(principal, in: RecordWorld.container),
                 within: AssetWorld.commandLife)
             return self.life.isGone ? nil : outcome
-        } catch {
-            guard case .refused(let refusal) = error, !self.life.isGone else { return nil }
-            return .refused(refusal)
-        }
+        } catch { return nil }
     }
 
     /// - Returns: whether it was decided.
@@ -330,9 +328,12 @@ final class PushShells: ProcessPart, @unchecked Sendable {
         _ name: PushLedger.FollowerName, _ user: String, in group: GroupID,
         as follower: NewsFollower, _ step: FollowNews.Step
     ) async -> Bool {
-        let command = RecordCommand.followNews(
-            FollowNews(
-                database: name.database, subscriber: user, token: name.token, as: follower, step))
-        return await self.submit(command, as: RecordWorld.system, to: group) != nil
+        let follow = FollowNews(name.database) {
+            $0.subscriber = user
+            $0.token = name.token
+            $0.follower = follower
+            $0.step = step
+        }
+        return await self.submit(follow, as: RecordWorld.system, to: group) != nil
     }
 }

@@ -3,6 +3,7 @@ import StratusConsensus
 import StratusModel
 import StratusPush
 import StratusRecords
+import StratusRows
 
 /// One client and the gateway that serves it, on one node: saves and deletes records, subscribes,
 /// registers devices. It ends with the process.
@@ -60,9 +61,10 @@ struct PushWorker: Sendable {
     private func prepare(_ group: GroupID, _ shells: PushShells) async {
         guard
             await shells.submit(
-                .schema(.install(PushWorld.schema)), as: RecordWorld.system, to: group) != nil,
+                RecordCommand.schema(.install(PushWorld.schema)), as: RecordWorld.system, to: group)
+                != nil,
             await shells.submit(
-                .modifyZones(
+                RecordCommand.modifyZones(
                     ModifyZones(
                         database: PushWorld.shelves.database,
                         operations: [
@@ -147,7 +149,9 @@ struct PushWorker: Sendable {
             database: place.database, zone: place.zone,
             drawnIncarnation: ZoneIncarnation(self.push.random.next()), operations: operations)
         let principal = isPublic ? PushWorld.writer : RecordWorld.users[0]
-        guard case .records? = await shells.submit(.modifyRecords(modify), as: principal, to: group)
+        guard
+            case .records? = await shells.submit(
+                RecordCommand.modifyRecords(modify), as: principal, to: group)
         else { return false }
         self.push.count("changes")
         shells.polls.changed(place.database)
@@ -184,23 +188,19 @@ struct PushWorker: Sendable {
                 reasons: reasons[self.push.draw(5)], firesOnce: firesOnce,
                 fields: self.push.draw(2) == 0 ? [PushWorld.number] : [], content: content)
         }
-        let outcome = await shells.submit(
-            .modifySubscriptions(
-                ModifySubscriptions(database: database, operations: [.create(subscription)])),
-            as: self.push.principal(of: user), to: group)
-        if case .subscriptions([.saved])? = outcome { self.push.count("subscriptions") }
+        let modify = ModifySubscriptions(database) { $0.operations = [.create(subscription)] }
+        let modified = await shells.submit(modify, as: self.push.principal(of: user), to: group)
+        if modified?.results == [.saved] { self.push.count("subscriptions") }
     }
 
     private func unsubscribe(in group: GroupID, _ shells: PushShells) async {
         let user = PushWorld.users[self.push.draw(2)]
         let databases = PushWorld.databases(of: user)
         let ids = ["database", "zone", "query0", "query1", "query2", "query3"]
-        _ = await shells.submit(
-            .modifySubscriptions(
-                ModifySubscriptions(
-                    database: databases[self.push.draw(databases.count)],
-                    operations: [.delete(ids[self.push.draw(ids.count)])])),
-            as: self.push.principal(of: user), to: group)
+        let modify = ModifySubscriptions(databases[self.push.draw(databases.count)]) {
+            $0.operations = [.delete(ids[self.push.draw(ids.count)])]
+        }
+        _ = await shells.submit(modify, as: self.push.principal(of: user), to: group)
     }
 
     // MARK: Devices

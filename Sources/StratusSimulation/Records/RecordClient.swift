@@ -31,11 +31,10 @@ extension RecordCommand {
     /// The one whose zones it changes.
     var changedDatabase: DatabaseID? {
         switch self {
-        case .modifyRecords, .modifyZones, .eraseDatabase, .modifyKeyValues,
-            .modifyDocuments:
+        case .modifyRecords, .modifyZones, .eraseDatabase, .modifyDocuments:
             self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks,
-            .forgetOutcomes, .modifySubscriptions, .followNews, .noteBuckets:
+            .forgetOutcomes, .noteBuckets:
             nil
         }
     }

@@ -104,8 +104,7 @@ struct RecordLedger {
         case .noteBuckets:
             guard case .bucketsNoted = outcome else { return "bits: \(outcome)" }
             return nil
-        case .schema, .recover, .auditLinks, .forgetOutcomes, .modifySubscriptions, .followNews,
-            .modifyKeyValues:
+        case .schema, .recover, .auditLinks, .forgetOutcomes:
             return "nobody asks for this"
         }
     }

@@ -1,4 +1,6 @@
+import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -17,15 +19,18 @@ struct KeyValueBench {
     mutating func send(
         _ device: String, batch: UInt64, now: Int64? = nil, first: Bool = false,
         as principal: Principal = Bench.user, _ changes: [ModifyKeyValues.Change]
-    ) throws -> RecordOutcome {
+    ) throws -> Result<ModifiedKeyValues, RequestRefusal> {
         let time = self.milliseconds
-        return try self.bench.apply(
-            .modifyKeyValues(
-                ModifyKeyValues(
-                    database: Bench.privateDatabase, device: device, batch: batch,
-                    nowMilliseconds: now ?? time, isFirst: first,
-                    drawnIncarnation: ZoneIncarnation(self.bench.index + 1_000),
-                    rules: self.rules, changes: changes)), as: principal)
+        let modify = ModifyKeyValues(Bench.privateDatabase) {
+            $0.device = device
+            $0.batch = batch
+            $0.nowMilliseconds = now ?? time
+            $0.isFirst = first
+            $0.drawnIncarnation = ZoneIncarnation(self.bench.index + 1_000)
+            $0.rules = self.rules
+            $0.changes = changes
+        }
+        return try self.bench.apply(modify, as: principal)
     }
 
     @discardableResult
@@ -33,20 +38,18 @@ struct KeyValueBench {
         _ device: String, batch: UInt64, now: Int64? = nil, first: Bool = false,
         _ changes: ModifyKeyValues.Change...
     ) throws -> ModifiedKeyValues {
-        let outcome = try self.send(device, batch: batch, now: now, first: first, changes)
-        guard case .keyValues(let modified) = outcome else { throw BenchError("\(outcome)") }
-        return modified
+        try self.send(device, batch: batch, now: now, first: first, changes).get()
     }
 
-    func page(after: FeedPosition? = nil, limit: Int = 500, keys: [String] = []) throws
+    func page(after: FeedPosition? = nil, limit: UInt32 = 500, keys: [String] = []) throws
         -> KeyValuesPage
     {
-        let ask = KeyValuesAsk(
-            database: Bench.privateDatabase, after: after, limit: limit, keys: keys)
-        guard case .keyValues(let page) = try self.bench.ask(.keyValues(ask)) else {
-            throw BenchError("no page")
+        let ask = KeyValuesAsk(Bench.privateDatabase) {
+            $0.after = after
+            $0.limit = limit
+            $0.keys = keys
         }
-        return page
+        return try self.bench.ask(ask).get()
     }
 
     /// The keys that have a value, with the value's bytes.
@@ -59,10 +62,18 @@ struct KeyValueBench {
 
 extension ModifyKeyValues.Change {
     static func set(_ key: String, _ size: Int = 1, fill: UInt8 = 1, at: Int64) -> Self {
-        Self(key: key, atMilliseconds: at, value: Bytes(repeating: fill, count: size))
+        Self.change(key, at, Bytes(repeating: fill, count: size))
     }
 
     static func remove(_ key: String, at: Int64) -> Self {
-        Self(key: key, atMilliseconds: at, value: nil)
+        Self.change(key, at, nil)
+    }
+
+    static func change(_ key: String, _ at: Int64, _ value: Bytes?) -> Self {
+        Self {
+            $0.key = key
+            $0.atMilliseconds = at
+            $0.value = value
+        }
     }
 }

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -11,55 +12,78 @@ enum KeyValueGoldens {
         .init(key: "b", value: .data([1, 2])), .init(key: "c", value: .date(1_700_000_000_000)),
     ])
 
-    static let modify = ModifyKeyValues(
-        database: Bench.privateDatabase, device: "phone-1", batch: 300,
-        nowMilliseconds: 1_700_000_060_000, isFirst: true,
-        drawnIncarnation: ZoneIncarnation(0x0123_4567_89AB_CDEF),
-        changes: [
-            .init(key: "theme", atMilliseconds: 1_700_000_000_000, value: Self.value.encoded()),
-            .init(key: "söga", atMilliseconds: -5, value: nil),
-        ])
+    static let samples = Self.operations + Self.questions
 
-    static let commands: [(name: String, command: RecordCommand)] = [
-        ("command-modify-key-values-1", .modifyKeyValues(Self.modify))
+    private static let modify = ModifyKeyValues(Bench.privateDatabase) {
+        $0.device = "phone-1"
+        $0.batch = 300
+        $0.nowMilliseconds = 1_700_000_060_000
+        $0.isFirst = true
+        $0.drawnIncarnation = ZoneIncarnation(0x0123_4567_89AB_CDEF)
+        $0.changes = [
+            .change("theme", 1_700_000_000_000, Self.value.encoded()), .change("söga", -5, nil),
+        ]
+    }
+
+    private static let modified = ModifiedKeyValues {
+        $0.results = [.taken, .superseded, .refused(.storeFull)]
+        $0.refused = [Self.refused(.storeFull)]
+    }
+
+    private static func refused(_ reason: KeyValueRefusal) -> ModifiedKeyValues.Refused {
+        ModifiedKeyValues.Refused {
+            $0.key = "theme"
+            $0.reason = reason
+        }
+    }
+
+    private static let operations = [
+        TypedGolden.command("command-modify-key-values-1", Self.modify),
+        TypedGolden.outcome("outcome-key-values-1", of: ModifyKeyValues.self, Self.modified),
     ]
 
-    static let outcomes: [(name: String, of: RecordCommand.Kind, outcome: RecordOutcome)] = [
-        (
-            "outcome-key-values-1", .modifyKeyValues,
-            .keyValues(
-                ModifiedKeyValues(
-                    isRepeat: false,
-                    results: [.taken, .superseded, .refused(.storeFull)],
-                    refused: [.init(key: "theme", reason: .storeFull)]))
-        )
+    static let asks = [
+        KeyValuesAsk(Bench.privateDatabase) {
+            $0.after = FeedPosition(
+                incarnation: ZoneIncarnation(7), tag: ChangeTag(3), floor: ChangeTag(9))
+            $0.keys = ["theme"]
+        },
+        KeyValuesAsk(Bench.privateDatabase) { _ in },
     ]
 
-    static let queries: [RecordQuery.Ask] = [
-        .keyValues(
-            KeyValuesAsk(
-                database: Bench.privateDatabase,
-                after: FeedPosition(
-                    incarnation: ZoneIncarnation(7), tag: ChangeTag(3), floor: ChangeTag(9)),
-                keys: ["theme"])),
-        .keyValues(KeyValuesAsk(database: Bench.privateDatabase)),
-        .keyValueDevices(Bench.privateDatabase),
-    ]
+    private static let page = KeyValuesPage {
+        $0.isFromStart = true
+        $0.entries = [
+            KeyValuesPage.Entry {
+                $0.key = "theme"
+                $0.value = Self.value.encoded()
+                $0.device = "phone-1"
+                $0.batch = 3
+            },
+            KeyValuesPage.Entry { $0.key = "gone" },
+        ]
+        $0.position = FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3))
+        $0.moreComing = true
+        $0.use = Self.use
+    }
 
-    static let answers: [RecordAnswer] = [
-        .keyValues(
-            KeyValuesPage(
-                isFromStart: true,
-                entries: [
-                    .init(key: "theme", value: Self.value.encoded(), device: "phone-1", batch: 3),
-                    .init(key: "gone", value: nil, device: "", batch: 0),
-                ],
-                position: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)),
-                moreComing: true, use: Self.use)),
-        .keyValueDevices([
-            KeyValueDevice(
-                device: "phone-1", lastBatch: 300, lastSeenMilliseconds: 1_700_000_000_000)
-        ]),
+    private static let devices = KeyValueDevices {
+        $0.devices = [
+            KeyValueDevice {
+                $0.device = "phone-1"
+                $0.lastBatch = 300
+                $0.lastSeenMilliseconds = 1_700_000_000_000
+            }
+        ]
+    }
+
+    private static let questions = [
+        TypedGolden.query("query-key-values-1", Self.asks[0]),
+        TypedGolden.query("query-key-values-2", Self.asks[1]),
+        TypedGolden.query(
+            "query-key-value-devices-1", KeyValueDevicesAsk(Bench.privateDatabase) { _ in }),
+        TypedGolden.answer("answer-key-values-1", to: KeyValuesAsk.self, Self.page),
+        TypedGolden.answer("answer-key-value-devices-1", to: KeyValueDevicesAsk.self, Self.devices),
     ]
 
     static let use: KeyValueUse = {
@@ -73,7 +97,7 @@ enum KeyValueGoldens {
 
     static let device = KeyValueDeviceRow(
         lastBatch: 300, lastSeenMilliseconds: 1_700_000_000_000,
-        refused: [.init(key: "theme", reason: .valueTooLarge)])
+        refused: [Self.refused(.valueTooLarge)])
 }
 
 @Suite struct KeyValueGoldenTests {

@@ -90,8 +90,9 @@ struct KeyValueLife {
         self.random = SeededGenerator(seed: seed)
         self.own.bench.keepsCommands = true
         self.own.bench.state = DataState(bugs: bugs)
-        self.own.rules = KeyValueRules(
-            keyCountMax: 6, sizeMax: 60, removedCountMax: 3, deviceCountMax: 64)
+        self.own.rules.keyCountMax = 6
+        self.own.rules.sizeMax = 60
+        self.own.rules.removedCountMax = 3
         self.now = self.own.milliseconds
         self.devices = []
         for name in ["ann", "bob", "cid", "dot"] {
@@ -168,10 +169,9 @@ struct KeyValueLife {
         let outcome = try self.own.send(
             device.name, batch: batch.number, now: now, first: batch.isFirst,
             batch.changes.map {
-                ModifyKeyValues.Change(
-                    key: $0.key, atMilliseconds: $0.time + device.offset, value: $0.value)
+                .change($0.key, $0.time + device.offset, $0.value)
             })
-        guard case .keyValues(let modified) = outcome else { return "\(outcome)" }
+        guard case .success(let modified) = outcome else { return "\(outcome)" }
         if (self.lastBatches[device.name] ?? 0) >= batch.number {
             return modified.isRepeat ? nil : "batch \(batch.number) was decided twice"
         }
@@ -230,7 +230,7 @@ struct KeyValueLife {
         var moreComing = true
         while moreComing {
             let page = try self.own.page(
-                after: self.devices[index].position, limit: 1 + self.draw(4))
+                after: self.devices[index].position, limit: UInt32(1 + self.draw(4)))
             if page.isFromStart { self.devices[index].mirror = [:] }
             for entry in page.entries {
                 self.devices[index].mirror[entry.key] = entry.value

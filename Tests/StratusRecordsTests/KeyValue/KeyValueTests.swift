@@ -83,7 +83,8 @@ import Testing
     }
 
     @Test mutating func `limits refuse a key alone, and shrinking always works`() throws {
-        self.own.rules = KeyValueRules(keyCountMax: 2, sizeMax: 10)
+        self.own.rules.keyCountMax = 2
+        self.own.rules.sizeMax = 10
         let at = self.own.milliseconds
         let first = try self.own.modified(
             "a", batch: 1, .set("k", 6, at: at), .set("l", 4, at: at), .set("m", 0, at: at),
@@ -96,7 +97,8 @@ import Testing
             ])
         #expect(try self.own.page().use.size == 9)
         // A limit that was lowered below what is there.
-        self.own.rules = KeyValueRules(keyCountMax: 1, sizeMax: 3)
+        self.own.rules.keyCountMax = 1
+        self.own.rules.sizeMax = 3
         let second = try self.own.modified(
             "a", batch: 2, .set("k", 4, at: at), .set("l", 5, at: at), .remove("l", at: at))
         #expect(second.results == [.taken, .refused(.valueTooLarge), .taken])
@@ -158,10 +160,8 @@ import Testing
             try self.own.modified(
                 device, batch: batch, .set(device, fill: UInt8(batch), at: self.own.milliseconds))
         }
-        guard
-            case .keyValueDevices(let devices) = try self.own.bench.ask(
-                .keyValueDevices(Bench.privateDatabase))
-        else { throw BenchError("no devices") }
+        let ask = KeyValueDevicesAsk(Bench.privateDatabase) { _ in }
+        let devices = try self.own.bench.ask(ask).get().devices
         #expect(devices.map(\.device) == ["a", "c"])
         #expect(devices.map(\.lastBatch) == [8, 1])
         // What a forgotten device sends once more does not take the place of its later changes.
@@ -219,18 +219,19 @@ import Testing
         let stranger = Principal(kind: .user, userRecordName: "_stranger")
         let outcome = try self.own.send(
             "a", batch: 1, as: stranger, [.set("k", at: self.own.milliseconds)])
-        #expect(outcome == .refused(RequestRefusal(.accessDenied)))
-        for ask in KeyValueGoldens.queries {
-            #expect(
-                try self.own.bench.ask(ask, as: stranger)
-                    == .refused(RequestRefusal(.accessDenied)))
+        let denied = RequestRefusal(.accessDenied)
+        #expect(outcome == .failure(denied))
+        for ask in KeyValueGoldens.asks {
+            #expect(try self.own.bench.ask(ask, as: stranger) == .failure(denied))
         }
+        let devices = KeyValueDevicesAsk(Bench.privateDatabase) { _ in }
+        #expect(try self.own.bench.ask(devices, as: stranger) == .failure(denied))
         for device in ["", "a b", String(repeating: "a", count: 65), "ü"] {
             #expect(
                 try self.own.send(device, batch: 1, [.set("k", at: 0)])
-                    == .refused(RequestRefusal(.queryInvalid, "device")))
+                    == .failure(RequestRefusal(.queryInvalid, "device")))
         }
-        #expect(try self.own.send("a", batch: 1, []) == .refused(RequestRefusal(.empty)))
+        #expect(try self.own.send("a", batch: 1, []) == .failure(RequestRefusal(.empty)))
     }
 
     @Test mutating func `a recovered partition expires the positions of a store`() throws {

@@ -75,6 +75,7 @@ struct Drawing: Form {
         ]
         let drawn: [Any] = [
             databases[self.draw(4)], [GoldenTests.record], [ResealGoldens.secret(7)],
+            GoldenTests.subscription,
         ]
         value = drawn.lazy.compactMap { $0 as? Value }.first ?? value
     }

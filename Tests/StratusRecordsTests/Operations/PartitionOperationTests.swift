@@ -158,7 +158,12 @@ import Testing
     private static func checkRefusals<Question: PartitionQuestion>(
         _ type: Question.Type, _ random: inout SeededGenerator
     ) throws where Question.State == RecordState {
-        let question = Drawing.value(type, from: &random)
+        var question = Drawing.value(type, from: &random)
+        // Some databases do not have what is asked about.
+        if var asked = question as? any DatabaseQuestion {
+            asked.database = Bench.privateDatabase
+            question = try #require(asked as? Question)
+        }
         func ask(_ body: Bytes) throws -> Result<Question.Answer, RequestRefusal> {
             var state = DataState()
             let query = Query(kind: .records, body: body)
@@ -230,7 +235,7 @@ import Testing
     /// Each family that moves to the tables lowers the two numbers. They never rise: what is new is
     /// a type from its first line.
     @Test func `fewer and fewer operations and questions are no types yet`() {
-        #expect(RecordCommand.Kind.allCases.count == 15)
-        #expect(RecordQuery.Kind.allCases.count == 16)
+        #expect(RecordCommand.Kind.allCases.count == 12)
+        #expect(RecordQuery.Kind.allCases.count == 14)
     }
 }

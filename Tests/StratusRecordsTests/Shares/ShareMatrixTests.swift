@@ -118,10 +118,8 @@ import Testing
         case .databaseChanges:
             return (.owner, .databaseChanges(DatabaseChangesAsk(database: database)))
         case .use: return (.owner, .use(database))
-        case .keyValueDevices: return (.owner, .keyValueDevices(database))
         // Their forms are those of the goldens, by the need that the list of needs has.
-        case .schema, .jobs, .work, .buckets,
-            .keyValues, .documents, .heldRecords:
+        case .schema, .jobs, .work, .buckets, .documents, .heldRecords:
             return nil
         }
     }
@@ -211,7 +209,8 @@ import Testing
         "FindBody": .system, "ReplaceBody": .system, "AssetAsk": .system, "LostFilesAsk": .system,
         "DatabaseFilesAsk": .system, "AssetRowsAsk": .system, "BodiesAsk": .system,
         "SubscriptionsAsk": .owner, "NewsAsk": .owner, "WaitingDevicesAsk": .system,
-        "AudienceAsk": .owner,
+        "AudienceAsk": .owner, "ModifySubscriptions": .owner, "FollowNews": .system,
+        "ModifyKeyValues": .owner, "KeyValuesAsk": .owner, "KeyValueDevicesAsk": .owner,
     ]
 
     private static func ask<Question: PartitionQuestion>(
@@ -263,8 +262,8 @@ import Testing
         case .recover: return (.system, .recover)
         case .auditLinks: return (.system, .auditLinks(AuditLinks(database: database)))
         // Their forms are those of the goldens.
-        case .installSchema, .extendSchema, .reserveReferences, .modifySubscriptions, .followNews,
-            .noteBuckets, .modifyKeyValues, .modifyDocuments, .forgetOutcomes:
+        case .installSchema, .extendSchema, .reserveReferences, .noteBuckets, .modifyDocuments,
+            .forgetOutcomes:
             return nil
         }
     }

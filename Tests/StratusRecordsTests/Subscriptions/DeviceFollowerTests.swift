@@ -108,20 +108,19 @@ import Testing
         for number in 1...2 { try own.follow(token: Self.token(UInt8(number)), as: .device) }
         try own.follow(token: Self.token(1))
         try own.bench.modify(.create("a"))
-        func step(_ step: FollowNews.Step, as principal: Principal) throws -> RecordOutcome {
-            try own.bench.apply(
-                .followNews(
-                    FollowNews(
-                        database: own.database, subscriber: Bench.owner, token: Self.token(1),
-                        step)), as: principal)
+        let leave = FollowNews(own.database) {
+            $0.subscriber = Bench.owner
+            $0.token = Self.token(1)
+            $0.follower = .device
+            $0.step = .leave
         }
         #expect(
-            try step(.leave, as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
-        #expect(try step(.leave, as: Bench.system) == .subscriptions([.deleted]))
-        #expect(try step(.leave, as: Bench.system) == .subscriptions([.notFound]))
+            try own.bench.apply(leave, as: Bench.user) == .failure(RequestRefusal(.accessDenied)))
+        #expect(try own.move(.device, Self.token(1), .leave) == [.deleted])
+        #expect(try own.move(.device, Self.token(1), .leave) == [.notFound])
         #expect(try self.waiting(own).followers.map(\.token) == [Self.token(2)])
         #expect(try own.news(token: Self.token(1)).follower != nil)
-        _ = try step(.forget, as: Bench.system)
+        try own.move(.device, Self.token(1), .forget)
         #expect(try self.waiting(own).followers == [])
     }
 

@@ -99,12 +99,7 @@ struct MarkRun {
         self.number = try #require(
             try StoredRows.database(Bench.privateDatabase, over: self.own.bench.rows.view)
         ).number
-        _ = try self.own.bench.apply(
-            .followNews(
-                FollowNews(
-                    database: Bench.privateDatabase, subscriber: Bench.owner,
-                    token: Bytes(repeating: 99, count: 16), as: .device, .leave)),
-            as: Bench.system)
+        try self.own.move(.device, Bytes(repeating: 99, count: 16), .leave)
         try self.subscribe("q0")
         try self.subscribe("d0")
         try self.subscribe("z0")
@@ -198,11 +193,7 @@ struct MarkRun {
     private mutating func leave() throws {
         guard self.followers.count > 3, let last = self.followers.last else { return }
         self.followers.removeLast()
-        _ = try self.own.bench.apply(
-            .followNews(
-                FollowNews(
-                    database: Bench.privateDatabase, subscriber: Bench.owner, token: last.token,
-                    as: last.kind, .leave)), as: Bench.system)
+        try self.own.move(.device, last.token, .leave)
         // A page's follower does not leave: it is one more that never moves.
     }
 
@@ -338,12 +329,8 @@ struct MarkRun {
         guard let hit = news.hit, let from = news.follower else { return }
         if follower.isStream {
             if let told = hit.told {
-                _ = try self.own.bench.apply(
-                    .followNews(
-                        FollowNews(
-                            database: Bench.privateDatabase, subscriber: Bench.owner,
-                            token: follower.token,
-                            .close(mark: news.position.number, told: told))), as: Bench.system)
+                try self.own.move(
+                    .poll, follower.token, .close(mark: news.position.number, told: told))
             }
             self.followers[index].place = news.position
         } else {
@@ -355,12 +342,8 @@ struct MarkRun {
         try self.tell(hit, index)
         guard follower.isStream, self.draw(8) == 0 else { return }
         // Its client connects again, and shows what it has taken.
-        _ = try self.own.bench.apply(
-            .followNews(
-                FollowNews(
-                    database: Bench.privateDatabase, subscriber: Bench.owner,
-                    token: follower.token,
-                    .advance(from: from, to: news.position, spent: nil))), as: Bench.system)
+        try self.own.move(
+            .poll, follower.token, .advance(from: from, to: news.position, spent: nil))
     }
 
     private mutating func tell(_ hit: News.Hit, _ index: Int) throws {

@@ -237,10 +237,8 @@ import Testing
                                 operand: .scalar(.string("absent \($0)")))
                         ]))
             }
-            _ = try own.bench.apply(
-                .modifySubscriptions(
-                    ModifySubscriptions(database: own.database, operations: operations)),
-                as: own.principal)
+            let modify = ModifySubscriptions(own.database) { $0.operations = operations }
+            _ = try own.bench.apply(modify, as: own.principal).get()
         }
         let tokens = (0..<100).map { Bytes(repeating: UInt8($0), count: 16) }
         for token in tokens { try own.follow(token: token) }

@@ -58,17 +58,13 @@ struct SubscriptionBench {
 
     @discardableResult
     mutating func modify(
-        _ operations: ModifySubscriptions.Operation..., countMax: Int = 1_000
+        _ operations: ModifySubscriptions.Operation..., countMax: UInt32 = 1_000
     ) throws -> [SubscriptionResult] {
-        let outcome = try self.bench.apply(
-            .modifySubscriptions(
-                ModifySubscriptions(
-                    database: self.database, countMax: countMax, operations: operations)),
-            as: self.principal)
-        guard case .subscriptions(let results) = outcome else {
-            throw BenchError("refused: \(outcome)")
+        let modify = ModifySubscriptions(self.database) {
+            $0.countMax = countMax
+            $0.operations = operations
         }
-        return results
+        return try self.bench.apply(modify, as: self.principal).get().results
     }
 
     func list() throws -> [Subscription?] {
@@ -76,11 +72,21 @@ struct SubscriptionBench {
     }
 
     mutating func follow(token: Bytes = Self.token, as follower: NewsFollower = .poll) throws {
-        _ = try self.bench.apply(
-            .followNews(
-                FollowNews(
-                    database: self.database, subscriber: self.principal.userRecordName,
-                    token: token, as: follower, .begin)), as: Bench.system)
+        try self.move(follower, token, .begin)
+    }
+
+    /// One step of a follower of the principal's.
+    @discardableResult
+    mutating func move(
+        _ follower: NewsFollower, _ token: Bytes, _ step: FollowNews.Step
+    ) throws -> [SubscriptionResult] {
+        let follow = FollowNews(self.database) {
+            $0.subscriber = self.principal.userRecordName
+            $0.token = token
+            $0.follower = follower
+            $0.step = step
+        }
+        return try self.bench.apply(follow).get().results
     }
 
     func news(
@@ -105,15 +111,11 @@ struct SubscriptionBench {
     ) throws {
         guard let follower = news.follower else { throw BenchError("nobody follows") }
         let spent = news.hit?.subscription
-        _ = try self.bench.apply(
-            .followNews(
-                FollowNews(
-                    database: self.database, subscriber: self.principal.userRecordName,
-                    token: token, as: kind,
-                    .advance(
-                        from: follower, to: news.position,
-                        spent: spent?.firesOnce == true ? spent?.id : nil,
-                        told: news.hit?.told))), as: Bench.system)
+        try self.move(
+            kind, token,
+            .advance(
+                from: follower, to: news.position,
+                spent: spent?.firesOnce == true ? spent?.id : nil, told: news.hit?.told))
     }
 
     /// Everything there is, taken: each as subscription, reason and subject.

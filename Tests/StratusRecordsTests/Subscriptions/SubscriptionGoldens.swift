@@ -4,11 +4,70 @@ import StratusRows
 
 @testable import StratusRecords
 
-/// The forms of questions about subscriptions, one file each.
+/// The forms of commands and questions about subscriptions, one file each.
 enum SubscriptionGoldens {
-    static let samples = Self.queries + Self.answers
+    static let samples = Self.commands + Self.queries + Self.answers
 
     private static let token = Bytes(1...16)
+
+    private static let modify = ModifySubscriptions(Bench.privateDatabase) {
+        $0.operations = [
+            .create(GoldenTests.subscription),
+            .update(
+                Subscription(
+                    "z", .zone, zone: "Shelves",
+                    content: Bytes(#"{"subscriptionType":"zone"}"#.utf8))),
+            .delete("old"),
+        ]
+    }
+
+    private static func follow(
+        in database: DatabaseID, as follower: NewsFollower = .poll, _ step: FollowNews.Step
+    ) -> FollowNews {
+        FollowNews(database) {
+            $0.subscriber = Bench.owner
+            $0.token = step == .forget ? FollowNews.noToken : Self.token
+            $0.follower = follower
+            $0.step = step
+        }
+    }
+
+    private static func advance(
+        _ subscription: String = "", spent: String? = nil, told: ChangeTag? = nil
+    ) -> FollowNews.Step {
+        .advance(
+            from: NewsPosition(number: 4, subscription: subscription),
+            to: NewsPosition(number: 300), spent: spent, told: told)
+    }
+
+    private static let commands = [
+        TypedGolden.command("command-modify-subscriptions-1", Self.modify),
+        TypedGolden.command(
+            "command-follow-news-1",
+            Self.follow(in: Bench.privateDatabase, Self.advance("a", spent: "b"))),
+        TypedGolden.command(
+            "command-follow-news-2", Self.follow(in: Bench.publicDatabase, .begin)),
+        TypedGolden.command(
+            "command-follow-news-3", Self.follow(in: Bench.publicDatabase, .forget)),
+        TypedGolden.command(
+            "command-follow-news-4", Self.follow(in: Bench.publicDatabase, as: .device, .begin)),
+        TypedGolden.command(
+            "command-follow-news-5",
+            Self.follow(in: Bench.privateDatabase, as: .device, Self.advance("a"))),
+        TypedGolden.command(
+            "command-follow-news-6", Self.follow(in: Bench.privateDatabase, as: .device, .leave)),
+        TypedGolden.command(
+            "command-follow-news-7",
+            Self.follow(in: Bench.privateDatabase, .close(mark: 300, told: ChangeTag(77)))),
+        TypedGolden.command(
+            "command-follow-news-8",
+            Self.follow(in: Bench.privateDatabase, Self.advance(told: ChangeTag(77)))),
+        TypedGolden.outcome(
+            "outcome-subscriptions-1", of: ModifySubscriptions.self,
+            ModifiedSubscriptions {
+                $0.results = [.saved, .deleted, .notFound, .zoneNotFound, .tooMany]
+            }),
+    ]
 
     private static let queries = [
         TypedGolden.query(

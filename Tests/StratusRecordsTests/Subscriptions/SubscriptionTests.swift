@@ -1,5 +1,6 @@
 import StratusDoubles
 import StratusModel
+import StratusRows
 import Testing
 
 @testable import StratusRecords
@@ -38,10 +39,10 @@ import Testing
         own.principal = Bench.user
         #expect(try own.list() == [Own.query("mine")])
         own.principal = Principal(kind: .anonymous)
-        #expect(throws: BenchError.self) { try own.modify(.create(Own.query("x"))) }
+        #expect(throws: RequestRefusal.self) { try own.modify(.create(Own.query("x"))) }
         own.principal = Principal(kind: .user, userRecordName: "_other")
         own.database = Bench.privateDatabase
-        #expect(throws: BenchError.self) { try own.modify(.create(Own.query("x"))) }
+        #expect(throws: RequestRefusal.self) { try own.modify(.create(Own.query("x"))) }
         #expect(throws: BenchError.self) { _ = try own.news() }
     }
 
@@ -397,12 +398,8 @@ import Testing
             try own.follow()
             try own.modify(.create(Own.query("q")), .create(Own.query("r", on: .deleted)))
         }
-        _ = try own.bench.apply(
-            .followNews(
-                FollowNews(
-                    database: Bench.publicDatabase, subscriber: Bench.owner,
-                    token: Bytes(repeating: 0, count: 16), .forget)), as: Bench.system)
         own.principal = Bench.user
+        try own.move(.poll, FollowNews.noToken, .forget)
         #expect(try own.list() == [])
         #expect(try own.news().follower == nil)
         own.principal = other
@@ -411,12 +408,12 @@ import Testing
         #expect(try own.taken() == ["q 1 _defaultZone/a"])
         // Nobody but Stratus itself may do that, or move a follower.
         for step in [FollowNews.Step.forget, .begin] {
-            let outcome = try own.bench.apply(
-                .followNews(
-                    FollowNews(
-                        database: Bench.publicDatabase, subscriber: "_owner2",
-                        token: Bytes(repeating: 0, count: 16), step)), as: other)
-            #expect(outcome == .refused(RequestRefusal(.accessDenied)))
+            let follow = FollowNews(Bench.publicDatabase) {
+                $0.subscriber = "_owner2"
+                $0.step = step
+            }
+            #expect(
+                try own.bench.apply(follow, as: other) == .failure(RequestRefusal(.accessDenied)))
         }
     }
 
