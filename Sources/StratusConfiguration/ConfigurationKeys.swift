@@ -428,10 +428,11 @@ extension ConfigurationKey {
                 + "0: no limit."),
         ConfigurationKey(
             "limits.heldRequestCountMax", .integer(1...1_000_000), .integer(10_000), reloads: true,
-            "Polls of notifications, and requests with `wait`, that this node holds at once. When "
-                + "there are as many, a container is sure of an eighth of them and a user of 64. "
-                + "Who has most then gives way to who has less. Beyond a share the answer is "
-                + "TRY_AGAIN_LATER."),
+            "Polls of notifications, and requests with `wait`, that this node holds at "
+                + "once. When there are as many, a container is sure of an eighth of them, or of "
+                + "an equal part where more have some. Within it each user is sure of an equal "
+                + "part, 64 at most. Who has most gives way to who has less. Beyond a share the "
+                + "answer is TRY_AGAIN_LATER."),
         ConfigurationKey(
             "limits.liveStreamCountMax", .integer(0...1_000_000), .integer(2_000), reloads: true,
             "Live streams that this node has at once. When there are as many, a container is sure "
@@ -442,15 +443,16 @@ extension ConfigurationKey {
             "Live streams of one user at this node. Beyond it the answer is 429 THROTTLED."),
         ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
-            "Open connections of clients. When there are as many, an address is sure of an eighth "
-                + "of them, or of an equal part where more addresses come. A new connection below "
-                + "that ends the oldest one of the address with most. Others are answered 503 and "
+            "Open connections of clients. When there are as many, an address is sure of an "
+                + "equal part of them, an eighth at most. Proxies and Unix sockets together are "
+                + "sure of an eighth, and all addresses together too. A new connection below its "
+                + "share ends the oldest one of whoever has most. Others are answered 503 and "
                 + "closed."),
         ConfigurationKey(
             "limits.connectionCountPerAddressMax", .integer(1...1_000_000), .integer(2_048),
             reloads: true,
-            "Open connections from one address, so that one client cannot take them all. "
-                + "Those of `limits.trustedProxies` are not counted."),
+            "Open connections from one address (an IPv6 network of 64 bits), so that one "
+                + "client cannot take them all. Those of `limits.trustedProxies` are not counted."),
         ConfigurationKey(
             "limits.streamCountMax", .integer(1...10_000), .integer(128), reloads: true,
             "Concurrent requests on one HTTP/2 connection. A change applies to new "
@@ -458,7 +460,8 @@ extension ConfigurationKey {
         ConfigurationKey(
             "limits.requestCountPerAddressMax", .integer(1...1_000_000), .integer(1_024),
             reloads: true,
-            "Concurrent requests of one address over HTTP/2 or through `limits.trustedProxies`."),
+            "Concurrent requests of one address (an IPv6 network of 64 bits) over HTTP/2 or "
+                + "through `limits.trustedProxies`."),
         ConfigurationKey(
             "limits.trustedProxies", .list(.text), .list([]), reloads: true,
             "The proxies and load balancers in front of this node: addresses, networks such as "

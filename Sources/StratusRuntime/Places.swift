@@ -86,15 +86,42 @@ package struct Places: Sendable {
         let number: UInt64
         var size = 0
         var places: [UInt64: Int] = [:]
+        /// The places in the order in which they were taken; some are left already.
+        private var order: [UInt64] = []
+        /// All before are left.
+        private var start = 0
+
+        init(number: UInt64) { self.number = number }
+
+        mutating func put(_ place: UInt64, _ size: Int) {
+            self.size += size
+            self.places[place] = size
+            self.order.append(place)
+            if self.order.count > 2 * self.places.count + 16 {
+                self.order = self.order[self.start...].filter { self.places[$0] != nil }
+                self.start = 0
+            }
+        }
+
+        mutating func oldest() -> UInt64? {
+            while self.start < self.order.count {
+                let place = self.order[self.start]
+                if self.places[place] != nil { return place }
+                self.start += 1
+            }
+            return nil
+        }
     }
 
     private struct Container {
         let number: UInt64
         var size = 0
         var users: [String: User] = [:]
+        var usersBySize = LargestFirst<String>()
     }
 
     private var containers: [ContainerReference?: Container] = [:]
+    private var containersBySize = LargestFirst<ContainerReference?>()
     /// What each name has in all containers.
     private var sizes: [String: Int] = [:]
     private var holders: [UInt64: PlaceHolder] = [:]
@@ -113,18 +140,21 @@ package struct Places: Sendable {
         self.containers[container]?.size ?? 0
     }
 
-    /// - Parameter size: how many places it takes, at least one.
+    /// - Parameter size: how many places it takes, at least one. Where that is more than its
+    ///   container's share, it takes as many as that: it would be refused for good.
     package mutating func enter(
         _ holder: PlaceHolder, size: Int = 1, within bounds: PlaceBounds
     ) throws(Refusal) -> Entrance {
         precondition(size > 0)
+        let share = self.containerShare(for: holder, within: bounds)
+        let size = bounds.kept == nil ? min(size, max(1, share)) : size
         let own = self.sizes[holder.name] ?? 0
         if let most = bounds.most, own + size > most { throw .most }
         if let kept = bounds.kept {
             let isBelow =
                 own + size <= bounds.share
                 && self.size(of: holder.container) + size
-                    <= self.containerShare(for: holder, within: bounds)
+                    <= share
             guard self.size + size <= (isBelow ? bounds.total : bounds.total - kept) else {
                 throw .full
             }
@@ -160,6 +190,22 @@ package struct Places: Sendable {
         if self.containers[holder.container]?.users.isEmpty == true {
             self.containers[holder.container] = nil
         }
+        self.order(holder)
+    }
+
+    /// Puts the holder's user and container where their sizes belong.
+    private mutating func order(_ holder: PlaceHolder) {
+        let container = self.containers[holder.container].map { ($0.number, $0.size) }
+        guard let container else { return self.containersBySize.remove(holder.container) }
+        self.containersBySize.set(holder.container, container.0, to: container.1)
+        let user = self.containers[holder.container]?.users[holder.name].map {
+            ($0.number, $0.size)
+        }
+        if let user {
+            self.containers[holder.container]?.usersBySize.set(holder.name, user.0, to: user.1)
+        } else {
+            self.containers[holder.container]?.usersBySize.remove(holder.name)
+        }
     }
 
     private mutating func put(_ number: UInt64, _ size: Int, of holder: PlaceHolder) {
@@ -168,8 +214,8 @@ package struct Places: Sendable {
         self.sizes[holder.name, default: 0] += size
         self.containers[holder.container, default: Container(number: number)].size += size
         self.containers[holder.container]?.users[holder.name, default: User(number: number)]
-            .size += size
-        self.containers[holder.container]?.users[holder.name]?.places[number] = size
+            .put(number, size)
+        self.order(holder)
     }
 
     // MARK: Who gives way
@@ -203,14 +249,12 @@ package struct Places: Sendable {
     private mutating func end(in source: Source) -> UInt64 {
         let container =
             switch source {
-            case .largestUser(let container): self.containers[container]
-            case .largestContainer:
-                self.containers.values.max { ($0.size, $1.number) < ($1.size, $0.number) }
+            case .largestUser(let container): container
+            case .largestContainer: self.containersBySize.first ?? nil
             }
-        let user = container?.users.values.max { ($0.size, $1.number) < ($1.size, $0.number) }
-        guard let oldest = user?.places.keys.min() else {
-            preconditionFailure("whoever is above a share has a place")
-        }
+        guard let user = self.containers[container]?.usersBySize.first,
+            let oldest = self.containers[container]?.users[user]?.oldest()
+        else { preconditionFailure("whoever is above a share has a place") }
         self.leave(oldest)
         return oldest
     }

@@ -29,6 +29,11 @@ import Testing
             Set(self.places.map { key($0.holder) } + [key(newcomer)]).count
         }
 
+        /// The share of the newcomer's container.
+        func share(of holder: PlaceHolder, _ bounds: PlaceBounds) -> Int {
+            bounds.total / max(bounds.containerPart, self.count(of: \.container, holder))
+        }
+
         /// Whether a newcomer stays within its share, as the page says it; and whether its places
         /// come from other containers.
         func isBelow(
@@ -37,8 +42,7 @@ import Testing
             guard self.size(where: { $0.name == holder.name }) + size <= bounds.share else {
                 return (false, false)
             }
-            let share =
-                bounds.total / max(bounds.containerPart, self.count(of: \.container, holder))
+            let share = self.share(of: holder, bounds)
             let isOwn = { (other: PlaceHolder) in other.container == holder.container }
             if self.size(where: isOwn) + size <= share { return (true, true) }
             var own = self
@@ -101,14 +105,15 @@ import Testing
                 Self.container(
                     Bool.random(using: &random) ? 0 : Int.random(in: 0..<containers, using: &random)
                 ), "\(Int.random(in: 0..<users, using: &random))")
-            let size = Int.random(in: 1...sizeMax, using: &random)
+            let asked = Int.random(in: 1...sizeMax, using: &random)
+            let size = min(asked, max(1, model.share(of: holder, bounds)))
             let isTooMuch =
                 model.size(where: { $0.name == holder.name }) + size > bounds.most ?? .max
             let (isBelow, takesFromOthers) = model.isBelow(holder, size, bounds)
             let hasRoom = model.size + size <= bounds.total
             do throws(Places.Refusal) {
-                let entrance = try places.enter(holder, size: size, within: bounds)
-                #expect(entrance == (try? again.enter(holder, size: size, within: bounds)), text)
+                let entrance = try places.enter(holder, size: asked, within: bounds)
+                #expect(entrance == (try? again.enter(holder, size: asked, within: bounds)), text)
                 #expect(!isTooMuch && (hasRoom || isBelow), text)
                 #expect(entrance.ended.isEmpty == hasRoom, text)
                 for (index, number) in entrance.ended.enumerated() {
@@ -126,7 +131,7 @@ import Testing
                 model.places.append(
                     Model.Place(number: entrance.number, holder: holder, size: size))
             } catch {
-                #expect((try? again.enter(holder, size: size, within: bounds)) == nil, text)
+                #expect((try? again.enter(holder, size: asked, within: bounds)) == nil, text)
                 #expect(error == .most ? isTooMuch : !isTooMuch && !hasRoom && !isBelow, text)
             }
             #expect(places.size == model.size && places.size <= bounds.total, text)
@@ -161,6 +166,45 @@ import Testing
         // Who gave way does not come back by pushing out others.
         #expect(throws: Places.Refusal.full) { try places.enter(attacker, within: bounds) }
         #expect(places.size(of: Self.container(0)) == 70)
+    }
+
+    @Test func `of many whose sizes change, who has most is known at once`() {
+        let seed = UInt64.random(in: 0..<1_000_000)
+        var random = SeededGenerator(seed: seed)
+        var (order, sizes) = (LargestFirst<Int>(), [:] as [Int: Int])
+        for step in 0..<5_000 {
+            let id = Int.random(in: 0..<40, using: &random)
+            sizes[id] =
+                Int.random(in: 0..<4, using: &random) == 0
+                ? nil : Int.random(in: 0..<10, using: &random)
+            if let size = sizes[id] {
+                order.set(id, UInt64(id), to: size)
+            } else {
+                order.remove(id)
+            }
+            let most = sizes.max { ($0.value, $1.key) < ($1.value, $0.key) }
+            #expect(order.first == most?.key, "seed \(seed), step \(step)")
+        }
+    }
+
+    @Test func `addresses of one site are one holder, and proxies are apart from addresses`() {
+        let hosts = ["2001:db8:1:2::5", "2001:db8:1:2:ffff::9"]
+        #expect(Set(hosts.map(Admission.holder(of:))).count == 1)
+        #expect(Admission.holder(of: "2001:db8:1:3::5") != Admission.holder(of: hosts[0]))
+        #expect(Admission.holder(of: "192.0.2.1") != Admission.holder(of: "192.0.2.2"))
+        #expect(Admission.holder(of: nil).container != Admission.holder(of: hosts[0]).container)
+    }
+
+    @Test func `a newcomer of many places is not refused for good`() throws {
+        let bounds = PlaceBounds(total: 16, share: 8)
+        var places = Places()
+        for _ in 0..<16 {
+            _ = try places.enter(PlaceHolder(Self.container(0), "most"), within: bounds)
+        }
+        // An eighth is two.
+        let other = PlaceHolder(Self.container(1), "many")
+        #expect(try places.enter(other, size: 9, within: bounds).ended == [1, 2])
+        #expect(places.size(of: other) == 2)
     }
 
     @Test func `in the only container there is, users are protected from one another`() throws {

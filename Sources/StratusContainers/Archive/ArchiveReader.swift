@@ -35,7 +35,13 @@ struct ArchiveReader: Sendable {
 
     /// The devices that have changed a key-value store.
     func keyValueDevices(of database: DatabaseID) async throws -> [KeyValueDevice] {
-        try await self.ask(KeyValueDevicesAsk(database) { _ in }).devices
+        var devices: [KeyValueDevice] = []
+        while true {
+            let after = devices.last?.device
+            let page = try await self.ask(KeyValueDevicesAsk(database) { $0.after = after })
+            devices += page.devices
+            if !page.hasMore || page.devices.isEmpty { return devices }
+        }
     }
 
     /// An answer about documents.

@@ -259,7 +259,7 @@ extension GatewayKernel {
             let password = Self.password(field)
         else { throw DAVFailure(401, "give an app password") }
         return try await self.authenticator.authenticate(
-            presented, password: password, from: SignInService.place(of: request.peer))
+            presented, password: password, from: SocketAddress.site(of: request.peer))
     }
 
     /// The password of `Basic`. The name before it may be any: the password says whose it is.

@@ -100,7 +100,7 @@ struct PublishedSurface: Surface {
         var response = try await DocumentFiles.answer(
             content, request.head, headers, tag: tag, of: link.database,
             in: DocumentFiles(self.assets, self.kernel),
-            by: "\(SignInService.place(of: request.peer)) published")
+            by: "\(SocketAddress.site(of: request.peer)) published")
         if response.held == nil { response.held = room }
         return response
     }

@@ -1,6 +1,7 @@
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusRuntime
 
 /// The rates this node takes requests at: from one address, of one container, with one API token,
 /// of one caller.
@@ -93,7 +94,7 @@ final class RequestRates: Sendable {
     private func byAddress(_ peer: String) -> Counted.One? {
         self.address.map {
             Counted.One(
-                throttle: $0, key: SignInService.place(of: peer),
+                throttle: $0, key: SocketAddress.site(of: peer),
                 reason: "too many requests from this address, retry later")
         }
     }
@@ -120,7 +121,7 @@ final class RequestRates: Sendable {
             Counted.One(
                 throttle: $0,
                 key: principal.userRecordName.isEmpty
-                    ? SignInService.place(of: peer) : principal.userRecordName + home,
+                    ? SocketAddress.site(of: peer) : principal.userRecordName + home,
                 reason: "too many requests, retry later")
         }
         return counted

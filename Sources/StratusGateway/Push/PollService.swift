@@ -146,7 +146,7 @@ struct PollService: Surface {
     /// A stranger's poll waits as others do, in places of its own.
     private func unknown(_ request: HTTPRequest) async -> HTTPResponse {
         if let seat = await self.kernel.seats.take(self.kernel.seatName()) {
-            let holder = PlaceHolder(nil, SignInService.place(of: request.peer))
+            let holder = PlaceHolder(nil, SocketAddress.site(of: request.peer))
             let place = try? self.kernel.held.strangers.enter(
                 holder, within: GatewaySettings.strangerBounds, seat)
             if let place {

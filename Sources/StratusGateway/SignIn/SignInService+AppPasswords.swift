@@ -77,7 +77,7 @@ extension SignInService {
             return html.appPasswordSignIn(email: typed, problem: html.text.problems.wrong)
         }
         switch try await self.accounts.prove(
-            email, Secret(password), from: Self.place(of: request.peer))
+            email, Secret(password), from: SocketAddress.site(of: request.peer))
         {
         case .failed:
             self.note(.failed)

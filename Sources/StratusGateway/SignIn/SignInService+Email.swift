@@ -46,7 +46,7 @@ extension SignInService {
             return again(html.text.problems.notAnAddress)
         }
         if let wait = try await self.accounts.countEmail(
-            to: address, from: Self.place(of: request.peer))
+            to: address, from: SocketAddress.site(of: request.peer))
         {
             return again(html.limited(wait), 429)
         }
@@ -73,7 +73,7 @@ extension SignInService {
                 canSend: true, email: typed, problem: html.text.problems.notAnAddress)
         }
         if let wait = try await self.accounts.countEmail(
-            to: address, from: Self.place(of: request.peer))
+            to: address, from: SocketAddress.site(of: request.peer))
         {
             return html.forgot(
                 canSend: true, email: typed, problem: html.limited(wait), status: 429)

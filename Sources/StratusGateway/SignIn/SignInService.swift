@@ -234,7 +234,7 @@ package final class SignInService: Sendable {
             return again(html.text.problems.wrong)
         }
         let proof = try await self.accounts.prove(
-            email, Secret(password), from: Self.place(of: request.peer))
+            email, Secret(password), from: SocketAddress.site(of: request.peer))
         switch proof {
         case .failed:
             self.counter(.failed).add()
@@ -293,7 +293,7 @@ package final class SignInService: Sendable {
         guard let room = self.accounts.hasher.reserve() else {
             return again(html.text.problems.busy, 503)
         }
-        if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
+        if let wait = try await self.accounts.countTry(of: SocketAddress.site(of: request.peer)) {
             return again(html.limited(wait), 429)
         }
         var registration = Accounts.Registration(email: email, password: Secret(password))
@@ -326,7 +326,7 @@ package final class SignInService: Sendable {
             return html.password(email: typed, problem: html.text.problems.wrong)
         }
         switch try await self.accounts.prove(
-            email, Secret(password), from: Self.place(of: request.peer))
+            email, Secret(password), from: SocketAddress.site(of: request.peer))
         {
         case .failed: return html.password(email: typed, problem: html.text.problems.wrong)
         case .limited(let wait):
@@ -352,7 +352,7 @@ package final class SignInService: Sendable {
         guard let room = self.accounts.hasher.reserve() else {
             return html.reset(secret: secret, problem: html.text.problems.busy, status: 503)
         }
-        if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
+        if let wait = try await self.accounts.countTry(of: SocketAddress.site(of: request.peer)) {
             return html.reset(secret: secret, problem: html.limited(wait), status: 429)
         }
         switch try await self.accounts.redeem(reset: secret, password: Secret(new), in: room) {
@@ -418,19 +418,5 @@ package final class SignInService: Sendable {
         }
         guard let host = head.headers["Host"] else { return false }
         return origin == "https://" + host || origin == "http://" + host
-    }
-
-    /// An address without its port. Of IPv6 the half that names a site counts: one person has many.
-    package static func place(of peer: String) -> String {
-        // Nearly always there is nothing to take off.
-        if !peer.utf8.contains(where: { $0 == 0x3A || $0 == 0x5B || $0 == 0x5D }) { return peer }
-        let groups = peer.filter { $0 != "[" }.prefix { $0 != "]" }
-            .split(separator: ":", omittingEmptySubsequences: false)
-        if groups.count <= 2 { return String(groups.first ?? "") }
-        let host = groups.joined(separator: ":")
-        guard let bytes = SocketAddress.bytes(of: host), bytes.count == 16 else { return host }
-        return (0..<4).map { group in
-            String(UInt16(bytes[2 * group]) << 8 | UInt16(bytes[2 * group + 1]), radix: 16)
-        }.joined(separator: ":")
     }
 }

@@ -26,7 +26,7 @@ package enum WorkBound: Sendable, Hashable {
         switch self {
         case .point: 250
         case .single: 1_000
-        case .page: Self.pageUnits + 4_000
+        case .page: Self.pageUnits + 5_000
         case .entry: 256_000
         }
     }

@@ -2,12 +2,16 @@ package import StratusCoding
 package import StratusModel
 package import StratusRows
 
-/// Asks for the devices that have sent changes to a key-value store.
+/// Asks for a page of the devices that have sent changes to a key-value store.
 package struct KeyValueDevicesAsk: SingleQuestion, DatabaseQuestion, Equatable {
     package static let number: UInt8 = 18
-    package static let bound = WorkBound.single(500)
+    /// So many rows at a time, each of which names what its device was refused last.
+    private static let rowCount = 16
+    package static let bound = WorkBound.page(step: 1_000)
 
     package var database = DatabaseID()
+    /// The last device of the page before.
+    package var after: String?
 
     package init() {}
 
@@ -16,6 +20,7 @@ package struct KeyValueDevicesAsk: SingleQuestion, DatabaseQuestion, Equatable {
 
     package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
         try form.lay(&self.database)
+        try form.lay(&self.after)
     }
 
     package func answer(
@@ -29,38 +34,50 @@ package struct KeyValueDevicesAsk: SingleQuestion, DatabaseQuestion, Equatable {
             return .success(answer)
         }
         let start = KeyValueKeys.devices(zone.number)
-        for (key, row) in try view.rows(
-            .reference, from: start, to: Keys.end(of: start), limit: KeyValueDevices.countMax)
-        {
-            guard let name = String(validating: key.dropFirst(start.count), as: UTF8.self) else {
-                throw StoreError(.unreadable, "key-value device")
+        var from = self.after.map { start + Bytes($0.utf8) + [0] } ?? start
+        while answer.devices.count <= KeyValueDevices.countMax - Self.rowCount {
+            let found = try view.rows(
+                .reference, from: from, to: Keys.end(of: start), limit: Self.rowCount)
+            for (key, row) in found {
+                answer.devices.append(try Self.device(Bytes(key.dropFirst(start.count)), row))
+                from = key + [0]
             }
-            let row = try decodingRow("key-value device") { () throws(DecodingError) in
-                try KeyValueDeviceRow(decoding: row)
-            }
-            answer.devices.append(
-                KeyValueDevice {
-                    $0.device = name
-                    $0.lastBatch = row.lastBatch
-                    $0.lastSeenMilliseconds = row.lastSeenMilliseconds
-                })
+            if found.count < Self.rowCount { return .success(answer) }
+            if cost.meter.isSpent { break }
         }
+        answer.hasMore = true
         return .success(answer)
+    }
+
+    private static func device(_ name: Bytes, _ row: Bytes) throws(StoreError) -> KeyValueDevice {
+        guard let name = String(validating: name, as: UTF8.self) else {
+            throw StoreError(.unreadable, "key-value device")
+        }
+        let row = try decodingRow("key-value device") { () throws(DecodingError) in
+            try KeyValueDeviceRow(decoding: row)
+        }
+        return KeyValueDevice {
+            $0.device = name
+            $0.lastBatch = row.lastBatch
+            $0.lastSeenMilliseconds = row.lastSeenMilliseconds
+        }
     }
 }
 
 /// The answer to a ``KeyValueDevicesAsk``.
 package struct KeyValueDevices: FormValue, Sendable, Equatable {
-    /// As many as are told; a store remembers fewer.
+    /// The most of one page.
     static let countMax = 256
 
     /// By name.
     package var devices: [KeyValueDevice] = []
+    package var hasMore = false
 
     package init() {}
 
     package mutating func lay<F: Form>(in form: inout F) throws(F.Problem) {
         try form.lay(&self.devices, atMost: Self.countMax)
+        try form.lay(&self.hasMore)
     }
 }
 

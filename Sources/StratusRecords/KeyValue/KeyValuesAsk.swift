@@ -5,8 +5,8 @@ package import StratusRows
 /// Asks what of a key-value store has changed since a position.
 package struct KeyValuesAsk: SingleQuestion, DatabaseQuestion, Equatable {
     package static let number: UInt8 = 17
-    /// The keys that are asked for in any case, and one entry.
-    package static let bound = WorkBound.page(step: 4_000)
+    /// One entry, which may be as large as a store.
+    package static let bound = WorkBound.page(step: 4_500)
     /// Bytes of values after which a page ends.
     private static let pageSizeMax = 1 << 20
 
@@ -45,12 +45,15 @@ package struct KeyValuesAsk: SingleQuestion, DatabaseQuestion, Equatable {
         }
         var page = KeyValuesPage()
         page.use = try KeyValueStore.use(of: zone.number, over: view)
-        try self.addChanges(in: zone, to: &page, cost.meter, over: view)
-        // Each once, however often it is named: a value may have a megabyte.
-        var told: Set<Bytes> = []
-        for key in self.keys where told.insert(Bytes(key.utf8)).inserted {
-            page.entries.append(try self.entry(key, in: zone, over: view))
+        // First, so that what changed leaves off where they have taken much. Each once, however
+        // often it is named: a value may have a megabyte.
+        var told: [KeyValuesPage.Entry] = []
+        var names: Set<Bytes> = []
+        for key in self.keys where names.insert(Bytes(key.utf8)).inserted {
+            told.append(try self.entry(key, in: zone, over: view))
         }
+        try self.addChanges(in: zone, to: &page, cost.meter, over: view)
+        page.entries += told
         return .success(page)
     }
 

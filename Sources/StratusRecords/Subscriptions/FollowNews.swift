@@ -5,8 +5,8 @@ package import StratusRows
 /// Moves one follower of a database's news: a poll token or a device of one owner of subscriptions.
 package struct FollowNews: DatabaseOperation, Equatable {
     package static let number: UInt8 = 11
-    /// Most of it is an owner who goes, with a thousand subscriptions.
-    package static let bound = WorkBound.entry(20_000)
+    /// Most of it is an owner who goes, with a thousand subscriptions to as many types.
+    package static let bound = WorkBound.entry(256_000)
     package static let tokenLength = 16
     package static let noToken = Bytes(repeating: 0, count: Self.tokenLength)
 

@@ -5,8 +5,9 @@ package import StratusRows
 /// `subscriptions/modify`: in order, each on its own. The owner is the command's principal.
 package struct ModifySubscriptions: DatabaseOperation, LevelledContent, Equatable {
     package static let number: UInt8 = 10
-    /// All that the owner has is read twice: keys to count them, rows to count their operands.
-    package static let bound = WorkBound.entry(8_000)
+    /// All that the owner has is read twice: keys to count them, rows to count their operands. What
+    /// is wanted of a type is read and written once.
+    package static let bound = WorkBound.entry(60_000)
 
     package enum Operation: Sendable, Equatable {
         /// Made, replaced where the content differs, or left as it is where it does not.

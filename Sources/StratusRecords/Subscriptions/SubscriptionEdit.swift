@@ -16,6 +16,8 @@ struct SubscriptionEdit {
     private var own: (count: Int, size: Int)?
     /// The operands of the owner's filters here; counted once, and only where they may be too many.
     private var ownOperandCount: Int?
+    /// What subscriptions want of the types that the changes are about.
+    private var interests: [String: InterestRow] = [:]
 
     init(database: DatabaseNumber, subscriber: String, watch: WatchRow) {
         self.database = database
@@ -131,15 +133,11 @@ struct SubscriptionEdit {
             return
         }
         guard let type = subscription.predicate?.recordType else { return }
-        var interest =
-            try StoredRows.interest(type, in: self.database, over: rows.view) ?? InterestRow()
-        interest.count(subscription, by: step)
-        let key = Keys.interest(self.database, type)
-        if interest.isEmpty {
-            try rows.remove(.subscription, key)
-        } else {
-            try rows.put(.subscription, key, interest.encoded())
+        if self.interests[type] == nil {
+            self.interests[type] =
+                try StoredRows.interest(type, in: self.database, over: rows.view) ?? InterestRow()
         }
+        self.interests[type]?.count(subscription, by: step)
     }
 
     private mutating func countOwn(
@@ -185,6 +183,14 @@ struct SubscriptionEdit {
         if !bugs.contains(.boardKeptOverChange) {
             cache.board.forget(
                 NewsBoard.Owner(database: self.database, subscriber: self.subscriber))
+        }
+        for (type, interest) in self.interests.sorted(by: { $0.key < $1.key }) {
+            let key = Keys.interest(self.database, type)
+            if interest.isEmpty {
+                try rows.remove(.subscription, key)
+            } else {
+                try rows.put(.subscription, key, interest.encoded())
+            }
         }
         try rows.put(.subscription, Keys.watch(self.database), self.watch.encoded())
         cache.remember(self.watch, of: self.database)

@@ -1,8 +1,9 @@
 import StratusHTTP
+import StratusModel
 import Synchronization
 
 /// Counts the open connections of a server over all its loops, and the requests over HTTP/2 for
-/// each address. ``Places`` decides whose connection gives way to another's.
+/// each address. Of IPv6 the half that names a site counts. ``Places`` decides whose connection gives way to another's.
 final class Admission: Sendable {
     private struct Counts {
         var totalMax: Int
@@ -45,6 +46,16 @@ final class Admission: Sendable {
     /// Those that have given up their place and are not closed yet may be this part of all more.
     private static let endingPart = 16
 
+    /// The container of connections that are many clients': those of proxies and of Unix sockets.
+    /// They and the others are sure of an eighth each.
+    private static let proxies = ContainerReference(
+        container: "stratus.proxies", environment: .production)
+
+    static func holder(of address: String?) -> PlaceHolder {
+        guard let address else { return PlaceHolder(Self.proxies, "") }
+        return PlaceHolder(nil, SocketAddress.site(of: address))
+    }
+
     /// - Parameter address: without its port; nil for a Unix socket and for proxies, whose
     ///   connections are many clients'.
     /// - Returns: the connection's place, where there is room; then ``leave(_:)`` must follow.
@@ -52,14 +63,16 @@ final class Admission: Sendable {
         let entered = self.counts.withLock {
             counts -> (place: UInt64, ended: [(HTTPServerShard, UInt64)])? in
             let endingMax = max(1, counts.totalMax / Self.endingPart)
-            guard counts.openCount < counts.totalMax + endingMax else { return nil }
+            // A reload may have made them fewer.
+            let total = max(counts.totalMax, counts.places.count)
+            guard counts.openCount < total + endingMax else { return nil }
             let bounds = PlaceBounds(
                 total: counts.totalMax,
                 share: address == nil ? counts.totalMax : counts.totalMax / 8,
                 most: address == nil ? nil : counts.perAddressMax)
             guard
                 let entrance = try? counts.places.enter(
-                    PlaceHolder(nil, address ?? ""), within: bounds)
+                    Self.holder(of: address), within: bounds)
             else { return nil }
             counts.openCount += 1
             counts.shards[entrance.number] = shard
@@ -87,7 +100,7 @@ final class Admission: Sendable {
     /// - Returns: whether one more request of this address may be answered; then
     ///   ``leaveRequest(_:)`` must follow.
     func enterRequest(_ address: String?) -> Bool {
-        guard let address else { return true }
+        guard let address = address.map(SocketAddress.site(of:)) else { return true }
         return self.counts.withLock { counts in
             let count = counts.requestsByAddress[address, default: 0]
             guard count < counts.requestsPerAddressMax else { return false }
@@ -97,7 +110,7 @@ final class Admission: Sendable {
     }
 
     func leaveRequest(_ address: String?) {
-        guard let address else { return }
+        guard let address = address.map(SocketAddress.site(of:)) else { return }
         self.counts.withLock { counts in
             guard let count = counts.requestsByAddress[address] else { return }
             counts.requestsByAddress[address] = count == 1 ? nil : count - 1

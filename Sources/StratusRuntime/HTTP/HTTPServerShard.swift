@@ -87,10 +87,19 @@ final class HTTPServerShard: @unchecked Sendable {
         if self.connections.isEmpty { self.endStop() }
     }
 
+    /// What a connection may still take that has given up its place.
+    private static let endPatience = Duration.seconds(10)
+
     /// Another has the connection's place. It closes if it is idle, and otherwise after what is in
-    /// flight. Called on any loop.
+    /// flight, or is cut. Called on any loop.
     func endSoon(_ place: UInt64) {
-        self.loop.submit { self.connections[place]?.closeWhenDone() }
+        self.loop.submit {
+            self.connections[place]?.closeWhenDone()
+            guard self.connections[place] != nil else { return }
+            _ = self.loop.schedule(at: self.loop.now + Self.endPatience) {
+                self.connections[place]?.close(isCut: true)
+            }
+        }
     }
 
     /// The handler's answer. What a trusted proxy passes on is its client's request, which has a

@@ -37,6 +37,20 @@ package enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return isMapped ? Array(bytes[12...]) : bytes
     }
 
+    /// An address without its port. Of IPv6 the half that names a site counts: one person has many.
+    package static func site(of peer: String) -> String {
+        // Nearly always there is nothing to take off.
+        if !peer.utf8.contains(where: { $0 == 0x3A || $0 == 0x5B || $0 == 0x5D }) { return peer }
+        let groups = peer.filter { $0 != "[" }.prefix { $0 != "]" }
+            .split(separator: ":", omittingEmptySubsequences: false)
+        if groups.count <= 2 { return String(groups.first ?? "") }
+        let host = groups.joined(separator: ":")
+        guard let bytes = Self.bytes(of: host), bytes.count == 16 else { return host }
+        return (0..<4).map { group in
+            String(UInt16(bytes[2 * group]) << 8 | UInt16(bytes[2 * group + 1]), radix: 16)
+        }.joined(separator: ":")
+    }
+
     var family: Int32 {
         switch self {
         case .ip(let host, _): host.contains(":") ? AF_INET6 : AF_INET

@@ -28,7 +28,7 @@ import Testing
     ])
     func `of an address of version 6 the half that names a site counts`(
         peer: String, place: String
-    ) { #expect(SignInService.place(of: peer) == place) }
+    ) { #expect(SocketAddress.site(of: peer) == place) }
 
     @Test func `9: signing in hands both keys to the origin that asked, once`() async throws {
         let town = Neighbourhood()

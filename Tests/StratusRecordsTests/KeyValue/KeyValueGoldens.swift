@@ -75,6 +75,7 @@ enum KeyValueGoldens {
                 $0.lastSeenMilliseconds = 1_700_000_000_000
             }
         ]
+        $0.hasMore = true
     }
 
     private static let questions = [

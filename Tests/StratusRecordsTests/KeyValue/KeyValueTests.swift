@@ -172,6 +172,36 @@ import Testing
         #expect(try self.own.values()["b"] == [2])
     }
 
+    /// A device's row names what it was refused last: with 64 of them some megabytes.
+    @Test mutating func `devices come in pages that keep their bound`() throws {
+        self.own.rules.sizeMax = 1
+        let at = self.own.milliseconds
+        let changes = (0..<KeyValueStore.changeCountMax).map { number in
+            let key = String(repeating: "k", count: 58) + String(100_000 + number)
+            return ModifyKeyValues.Change.set(key, 2, at: at)
+        }
+        try self.own.modified("first", batch: 1, .set("k", at: at))
+        for number in 100..<163 {
+            guard case .success = try self.own.send("d\(number)", batch: 1, changes) else {
+                throw BenchError("refused")
+            }
+        }
+        var devices: [String] = []
+        var hasMore = true
+        while hasMore {
+            let ask = KeyValueDevicesAsk(Bench.privateDatabase) { $0.after = devices.last }
+            let meter = ReadMeter(touchCountMax: 500)
+            let query = Query(kind: .records, body: ask.encoded(as: Bench.user))
+            let answer = try self.own.bench.state.answer(
+                query, within: nil, meter, over: self.own.bench.rows.view)
+            let page = try KeyValueDevicesAsk.answer(decoding: answer.body)
+            #expect(meter.work.touchCount <= 500 + 1_000)
+            devices += page.devices.map(\.device)
+            hasMore = page.hasMore
+        }
+        #expect(devices == (100..<163).map { "d\($0)" } + ["first"])
+    }
+
     @Test mutating func `no operation on records or zones sees the store`() throws {
         try self.own.modified("a", batch: 1, .set("k", at: self.own.milliseconds))
         let name = ZoneID.keyValueName
